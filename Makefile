@@ -1,0 +1,61 @@
+# Two commands do everything on a fresh machine with Python and make: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help demo test test-slow check format bench clean
+
+help:
+	@echo "make demo       compile ResNet-18, compare with eager, show where the time goes"
+	@echo "make test       every check and the tests (under 15 minutes on two cores)"
+	@echo "make check      ruff, mypy, import-linter"
+	@echo "make test-slow  the tests marked slow, too"
+	@echo "make bench      the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
+	@echo "make format     let ruff format the code"
+	@echo "make clean      delete the virtual environment and caches"
+
+demo: $(VENV)/.base
+	$(BIN)/python examples/demo.py
+
+test: check
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not peers"
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/strop bench
+
+# torch comes first and alone, under the constraint: whatever depends on it then finds it there.
+$(VENV)/.torch: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet -c constraints.txt torch
+	touch $@
+
+$(VENV)/.base: $(VENV)/.torch pyproject.toml
+	$(PIP) install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(PIP) install --quiet -c constraints.txt -e ".[test]"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.base
+	$(PIP) install --quiet -c constraints.txt -e ".[bench]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +

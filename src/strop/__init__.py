@@ -1,0 +1,69 @@
+"""Strop compiles PyTorch models to native CPU code.
+
+    fast = strop.compile(model, (x,))             # an nn.Module in, an nn.Module out
+    fast = torch.compile(model, backend="strop")  # registered with torch, no import needed
+
+Importing this package imports neither torch nor LLVM; the first use of a name does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from strop.core.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch import Tensor, nn
+
+    from strop.core.config import Options as Options
+    from strop.core.journal import Journal
+    from strop.core.problem import Problem as Problem
+    from strop.session import Session as Session
+
+__all__ = ["Options", "Problem", "Session", "__version__", "compile"]
+
+_HOMES = {"Options": "strop.core.config", "Problem": "strop.core.problem", "Session": "strop.session"}
+
+
+def compile(
+    model: nn.Module,
+    args: Sequence[Any] | Tensor = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    partial: bool = False,
+    options: Options | None = None,
+    journal: Journal | None = None,
+    **settings: Any,
+) -> nn.Module:
+    """A module that computes what `model` computes, natively, on the same parameters.
+
+    `args` and `kwargs` are example inputs: their shapes and dtypes decide the code, their values do not matter. Single
+    settings (`threads=2`, `pack=False`, …: the fields of `strop.Options`) may be given in place of `options`; what is
+    not given comes from the environment. A model that cannot be exported raises a `strop.Problem` that names the line;
+    with `partial=True`, Dynamo splits it instead and the pieces are compiled.
+    """
+    from strop.core.config import Options
+    from strop.core.problem import Problem
+    from strop.run.entry import compile as compile_module
+
+    if options is not None and settings:
+        raise Problem(
+            "STR001", f"both `options` and `{next(iter(settings))}` were given", help="put it into the Options"
+        )
+    options = options or Options.from_environment(**settings)
+    return compile_module(model, args, kwargs, partial=partial, options=options, journal=journal)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module `strop` has no attribute `{name}`")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,133 @@
+"""Library nodes: operators that run through their own ATen kernel, and how to take an operator apart instead.
+
+The arguments of a call are kept as a template of plain values. In it `("%", i)` stands for the node's i-th input;
+`("dtype", "f16")`, `("device", "cpu")`, `("layout", …)` and `("memory_format", …)` for torch's own objects. Inputs
+that the template does not name only keep an order: each random operator comes after the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._decomp import decomposition_table
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from strop.capture.types import DTYPES, NAMES
+from strop.graph.ir import Node
+
+#: recurrent networks would unroll into one copy of the cell per time step
+WHOLE = ("aten.lstm.", "aten.gru.", "aten.rnn_", "aten.quantized_", "aten._ctc_loss", "aten.ctc_loss")
+#: more operators than this, and one library call is the better program
+LONGEST = 300
+
+_KINDS: dict[str, type] = {"device": torch.device, "layout": torch.layout, "memory_format": torch.memory_format}
+
+
+def template(value: Any, inputs: list[Node]) -> Any:
+    """Arguments as plain values; the nodes among them are appended to `inputs`."""
+    if isinstance(value, Node):
+        inputs.append(value)
+        return ("%", len(inputs) - 1)
+    if isinstance(value, (list, tuple)):
+        return tuple(template(v, inputs) for v in value)
+    if isinstance(value, torch.dtype):
+        return ("dtype", NAMES.get(value, str(value)))
+    for kind, cls in _KINDS.items():
+        if isinstance(value, cls):
+            return (kind, str(value).removeprefix("torch."))
+    return value
+
+
+def filled(value: Any, inputs: Sequence[torch.Tensor]) -> Any:
+    """The arguments again, from their template and the inputs' values."""
+    if not isinstance(value, tuple):
+        return value
+    if len(value) == 2 and isinstance(value[0], str):
+        kind, content = value
+        if kind == "%":
+            return inputs[content]
+        if kind == "dtype":
+            return DTYPES.get(content) or getattr(torch, content.removeprefix("torch."))
+        if kind == "device":
+            return torch.device(content)
+        if kind in _KINDS:
+            return getattr(torch, content)
+    return [filled(v, inputs) for v in value]
+
+
+def resolve(target: str) -> Callable[..., Any]:
+    """`aten.sort.default` → the operator."""
+    namespace, name, overload = target.split(".")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    return getattr(packet, overload)  # type: ignore[no-any-return]
+
+
+def call(node: Node, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Run a library node: its results as fresh contiguous tensors."""
+    operator = resolve(node.attrs["target"])
+    arguments = filled(node.attrs["args"], inputs)
+    keywords = {name: filled(value, inputs) for name, value in node.attrs["kwargs"]}
+    leaves, _ = tree_flatten(operator(*arguments, **keywords))
+    taken = {id(t) for t in inputs}
+    results = []
+    for leaf in leaves:
+        if isinstance(leaf, torch.Tensor):
+            fresh = leaf.resolve_conj().resolve_neg().contiguous()
+            shared = id(fresh) in taken or fresh.data_ptr() in {t.data_ptr() for t in inputs if t.numel()}
+            results.append(fresh.clone() if shared else fresh)
+    return tuple(results)
+
+
+def is_random(target: Any) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+
+
+def is_composite(target: torch._ops.OpOverload) -> bool:
+    """Whether the operator is only a composition of others, for every backend."""
+    return bool(target._can_decompose())
+
+
+def take_apart(
+    target: torch._ops.OpOverload, args: Any, kwargs: Any, used: frozenset[int]
+) -> torch.fx.GraphModule | None:
+    """The operator written as others, traced on fake tensors; None where torch has no such writing.
+
+    Of several results only the `used` ones are computed.
+    """
+    if str(target).startswith(WHOLE) or is_random(target):
+        return None
+    table = {target: decomposition_table[target]} if target in decomposition_table else {}
+    if not table and not is_composite(target):
+        return None
+    leaves, spec = tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def run(*tensors: torch.Tensor) -> Any:
+        values = list(leaves)
+        for place, tensor in zip(places, tensors):
+            values[place] = tensor
+        again, keywords = tree_unflatten(values, spec)
+        return target(*again, **keywords)
+
+    functional = torch.func.functionalize(run, remove="mutations")
+    tracer = make_fx(functional, decomposition_table=table, tracing_mode="fake")
+    try:
+        traced = tracer(*(leaves[i] for i in places))
+    except Exception:  # a decomposition may refuse in any way it likes; the kernel itself remains
+        return None
+    _keep_results(traced, used)
+    calls = [node for node in traced.graph.nodes if node.op == "call_function"]
+    if len(calls) > LONGEST or any(node.target is target for node in calls):
+        return None
+    return traced
+
+
+def _keep_results(module: torch.fx.GraphModule, used: frozenset[int]) -> None:
+    output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
+    results = output.args[0]
+    if isinstance(results, (tuple, list)):
+        output.args = (tuple(result if i in used else None for i, result in enumerate(results)),)
+    module.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))

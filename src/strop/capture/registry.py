@@ -1,0 +1,49 @@
+"""The table of rules: one small function per ATen overload, each in the file of its family (`aten_*.py`).
+
+    @aten("aten.relu.default")
+    def relu(b: Builder, x: Node) -> Node:
+        return b.unary("relu", x)
+
+A rule gets the builder and every argument of the operator's schema in order, defaults filled in; tensors are nodes.
+It returns a node, or a tuple of nodes where the operator has several results. `raise Unfit(reason)` says that this
+form of the operator has no rule: then its decomposition is tried, then it becomes a library node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from strop.graph.ir import Node
+
+Result = Node | tuple[Node, ...]
+Rule = Callable[..., Result]
+
+RULES: dict[str, Rule] = {}
+
+
+class Unfit(Exception):
+    """A rule does not cover this form of its operator; the message is the reason."""
+
+
+def aten(*targets: str) -> Callable[[Rule], Rule]:
+    """Register a rule for overloads: `aten("relu.default")`; without an overload's name, `.default` is meant."""
+
+    def register(rule: Rule) -> Rule:
+        for target in targets:
+            name = f"aten.{target}" if "." in target else f"aten.{target}.default"
+            if name in RULES:
+                raise ValueError(f"two rules for {name}")
+            RULES[name] = rule
+        return rule
+
+    return register
+
+
+def rule_for(target: str) -> Rule | None:
+    return RULES.get(target)
+
+
+Scalar = int | float | bool
+Operand = Node | Scalar
+Anything = Any

@@ -1,0 +1,177 @@
+"""The door of `strop.compile`: a module through torch.export to our graph, with what a caller needs to run it."""
+
+from __future__ import annotations
+
+import os
+import traceback
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_map
+
+from strop.capture.fx import Plain, Value, from_fx
+from strop.capture.inplace import is_write, only_renames, owner, shares
+from strop.capture.origin import user_frame
+from strop.core.problem import Problem
+from strop.graph.ir import Graph, Origin
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A module's program for one set of example inputs.
+
+    Flatten `(args, kwargs)` with torch's pytree: the leaves must have the structure `in_spec`; `inputs` says which leaf
+    each of the graph's inputs is, `guards` what every other leaf must equal. `outputs` are the leaves of `out_spec`.
+    """
+
+    graph: Graph
+    in_spec: TreeSpec
+    out_spec: TreeSpec
+    inputs: tuple[int, ...]
+    guards: Mapping[int, Any]
+    outputs: tuple[Value | Plain, ...]
+    aliases: Mapping[int, int]  # output leaf → input leaf whose storage it shares in eager
+    constants: Mapping[str, torch.Tensor]
+    fallbacks: Mapping[str, str]
+    exported: torch.export.ExportedProgram  # as traced: the only place that still knows what aliases what
+    lifted: tuple[torch.Tensor, ...]  # tensors that are plain attributes; small ones are part of the graph
+
+    def fetch(self, module: torch.nn.Module) -> dict[str, torch.Tensor]:
+        """Each param's key → the tensor that the module holds for it now."""
+        return {
+            node.attrs["key"]: self.constants[node.attrs["key"]]
+            if node.attrs["key"] in self.constants
+            else lookup(module, node.attrs["key"])
+            for node in self.graph.params
+        }
+
+
+def lookup(module: torch.nn.Module, key: str) -> torch.Tensor:
+    """The live parameter or buffer behind a state-dict name."""
+    found: Any = module
+    for part in key.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, torch.Tensor):
+        raise Problem("STR105", f"`{key}` is no longer a tensor of the module", help="compile the module again")
+    return found
+
+
+def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Captured:
+    """Capture `module(*args, **kwargs)` for inference with static shapes."""
+    kwargs = dict(kwargs or {})
+    _check(module, args, kwargs)
+    exported, program = _export(module, args, kwargs)
+    signature = program.graph_signature
+    params: dict[str, str] = {}
+    constants: dict[str, torch.Tensor] = {}
+    arguments: list[str] = []
+    for spec in signature.input_specs:
+        name = spec.arg.name
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+            params[name] = str(spec.target)
+        elif spec.kind == InputKind.CONSTANT_TENSOR:
+            constants[name] = _constant(program, str(spec.target))
+        elif spec.kind == InputKind.USER_INPUT:
+            arguments.append(name)
+        else:
+            raise Problem("STR101", f"the model takes a {spec.kind.name.lower()} as an input", help=_PARTIAL)
+    placeholders = {params[name]: name for name in params}
+    mutations = {}
+    for position, output in enumerate(signature.output_specs):
+        if output.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
+            mutations[position] = placeholders[str(output.target)]
+        elif output.kind == OutputKind.USER_INPUT_MUTATION:
+            mutations[position] = str(output.target)
+    conversion = from_fx(program.graph_module, params=params, constants=constants, mutations=mutations)
+    leaves, in_spec = tree_flatten((args, kwargs))
+    inputs = tuple(arguments.index(name) for name in conversion.inputs)
+    guards = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, torch.Tensor)}
+    assert program.call_spec.out_spec is not None
+    return Captured(
+        conversion.graph, in_spec, program.call_spec.out_spec, inputs, guards, conversion.outputs,
+        _aliases(program, arguments), conversion.constants, conversion.fallbacks, exported, tuple(constants.values()),
+    )  # fmt: skip
+
+
+_PARTIAL = "rewrite that line, or pass partial=True to compile what can be and leave the rest to eager"
+
+
+def _check(module: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
+    if not isinstance(module, torch.nn.Module):
+        raise Problem("STR001", f"the model must be an nn.Module, got {type(module).__name__}",
+                      help="wrap a function in an nn.Module, or use torch.compile(f, backend='strop')")  # fmt: skip
+    if not isinstance(args, tuple):
+        raise Problem("STR001", f"the example inputs must be a tuple, got {type(args).__name__}",
+                      help="write (x,) for a single input")  # fmt: skip
+    tensors = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, torch.Tensor)]
+    state = [*module.named_parameters(), *module.named_buffers(), *((f"input {i}", t) for i, t in enumerate(tensors))]
+    for name, tensor in state:
+        if tensor.device.type != "cpu":
+            raise Problem("STR103", f"{name} lives on {tensor.device}", help="move the model and inputs with .to('cpu')")
+
+
+def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The program as traced, and the same without in-place operators."""
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, args, kwargs, strict=False)
+            return program, program.run_decompositions({})
+    except Problem:
+        raise
+    except Exception as error:
+        raise _explained(error) from error
+
+
+def _explained(error: Exception) -> Problem:
+    """Torch's reason in one sentence, at the user's line."""
+    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    frames = "".join(f for f in frames.splitlines(keepends=True) if os.path.dirname(__file__) not in f)
+    file, line = user_frame(frames)
+    where = Origin(file, line)
+    if type(error).__name__ == "GuardOnDataDependentSymNode":
+        return Problem("STR106", f"the model's control flow or a shape depends on data: {reason}", where=where,
+                       help=_PARTIAL)  # fmt: skip
+    return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_PARTIAL)
+
+
+def _constant(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
+    value = program.constants.get(target)
+    if not isinstance(value, torch.Tensor):
+        raise Problem("STR101", f"the lifted constant `{target}` is no tensor", help=_PARTIAL)
+    return value
+
+
+def _aliases(program: torch.export.ExportedProgram, arguments: list[str]) -> dict[int, int]:
+    """Which outputs are inputs, or views of them. Functionalised graphs spell every copy out as `clone`."""
+    found: dict[int, int] = {}
+    outputs = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+    nodes = {node.name: node for node in program.graph.nodes}
+    for position, spec in enumerate(outputs):
+        if isinstance(spec.arg, ConstantArgument):
+            continue
+        node = owner(nodes[spec.arg.name])
+        while isinstance(node.target, torch._ops.OpOverload) and _is_view(node):
+            node = owner(node.all_input_nodes[0])
+        if node.op == "placeholder" and node.name in arguments:
+            found[position] = arguments.index(node.name)
+    return found
+
+
+def _is_view(node: torch.fx.Node) -> bool:
+    """Operators such as `reshape` and `to` may or may not copy: on fake tensors it shows which."""
+    if is_write(node) or not shares(node):
+        return False
+    source, result = node.all_input_nodes[0].meta["val"], node.meta["val"]
+    with source.fake_mode:
+        again = node.target(*tree_map(_value, node.args), **tree_map(_value, node.kwargs))  # type: ignore[operator]
+    return isinstance(result, torch.Tensor) and again.untyped_storage()._cdata == source.untyped_storage()._cdata
+
+
+def _value(argument: Any) -> Any:
+    return argument.meta["val"] if isinstance(argument, torch.fx.Node) else argument

@@ -1,0 +1,407 @@
+"""Reading and writing elements: addresses, vector loads of every stride, guards, masks, data-dependent indices.
+
+An address is a pointer for the loop variables plus a constant, so that unrolled code shares one register and uses the
+displacement of the instruction. How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a
+vector load, another constant a handful of scalar loads, anything else a gather.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strop.code.builder import ELEMENT, constant, type_of
+from strop.code.frame import Chunk, Frame
+from strop.core.dtypes import SIZES
+from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
+from strop.loops.ir import Buffer, Expr, Guard, Load
+
+MEMORY = {**ELEMENT, "bool": "i8"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An SSA value; lanes = 0 is a scalar, which broadcasts where a vector is wanted."""
+
+    name: str
+    dtype: str
+    lanes: int = 0
+
+
+class Access:
+    """Loads and stores of one function. `evaluate` is how data-dependent indices get their value."""
+
+    def __init__(self, frame: Frame, written: frozenset[Buffer], status: str) -> None:
+        self.frame = frame
+        self.pointers: dict[Buffer, str] = {}
+        self.written = written
+        self.status = status
+        self.hold_limit = 8
+        self.evaluate: object = None
+
+    # ---- addresses ----
+
+    def pointer(self, buffer: Buffer, offset: Index) -> str:
+        """The address of a settled offset without its constant part, plus that constant."""
+        frame = self.frame
+        base = self._moving(buffer, Index(offset.terms))
+        if not offset.const:
+            return base
+        key = ("gep", base, offset.const, SIZES[buffer.dtype])
+        found = frame.find(key)
+        if found is None:
+            found = frame.code.let(f"getelementptr inbounds {MEMORY[buffer.dtype]}, ptr {base}, i64 {offset.const}")
+            frame.scope.values[key] = found
+        return found
+
+    def _moving(self, buffer: Buffer, terms: Index) -> str:
+        """The pointer for the variable part: one step per loop depth, each where it changes least often."""
+        frame = self.frame
+        if terms.is_const:
+            return self.pointers[buffer]
+        key = ("ptr", buffer, terms)
+        found = frame.find(key)
+        if found is not None:
+            return found
+        depth = frame.depth_of(terms)
+        inner = Index(tuple(t for t in terms.terms if frame.depth_of(Index((t,))) == depth))
+        outer = Index(tuple(t for t in terms.terms if frame.depth_of(Index((t,))) != depth))
+        base = self._moving(buffer, outer)
+        with frame.at(depth):
+            step = frame.scalar(inner)
+            made = frame.code.let(f"getelementptr inbounds {MEMORY[buffer.dtype]}, ptr {base}, i64 {step}")
+            frame.scope.values[key] = made
+        return made
+
+    # ---- loads ----
+
+    def load(self, load: Load) -> Value:
+        frame = self.frame
+        chunk = frame.chunk
+        load = self._bind_indirect(load)
+        stride = self._stride(load.offset, chunk)
+        offset = frame.settle(load.offset)
+        guards = tuple(g for g in (Guard(frame.settle(g.index), g.extent) for g in load.guards) if not g.always)
+        moving_guards = chunk is not None and any(chunk.var in g.index.vars for g in load.guards)
+        if chunk is None or (stride == 0 and not moving_guards):
+            return self._scalar_load(load, offset, guards)
+        lanes = chunk.lanes
+        if stride == 1 and not load.guards:
+            return self._vector_load(load.buffer, offset, chunk)
+        mask = self._mask(load.guards, chunk)
+        other = constant(load.dtype, load.other, lanes)
+        if stride == 1:
+            pointer = self.pointer(load.buffer, offset)
+            return Value(self._masked_load(load.buffer, pointer, mask, lanes, other), load.dtype, lanes)
+        if stride is not None and not load.guards:
+            return self._strided_load(load.buffer, offset, stride, chunk)
+        return Value(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
+
+    def _reusable(self, buffer: Buffer) -> bool:
+        return buffer not in self.written
+
+    def _scalar_load(self, load: Load, offset: Index, guards: tuple[Guard, ...]) -> Value:
+        frame, buffer = self.frame, load.buffer
+        key = ("load", buffer, offset, guards, load.other)
+        if self._reusable(buffer):
+            found = frame.find(key)
+            if found is not None:
+                return Value(found, buffer.dtype)
+        if guards:
+            held = self._conjunction(guards)
+            pointer = self.pointer(buffer, offset)
+            safe = frame.code.let(f"select i1 {held}, ptr {pointer}, ptr {self.pointers[buffer]}")
+            raw = self._read(buffer, safe, 0)
+            name = frame.code.select(held, raw, constant(buffer.dtype, load.other), buffer.dtype, 0)
+            if self._reusable(buffer):
+                frame.scope.values[key] = name
+            return Value(name, buffer.dtype)
+        return Value(self._placed(buffer, offset, key, 0), buffer.dtype)
+
+    def _vector_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> Value:
+        if chunk.partial and not self._whole_vector_fits(buffer, offset, chunk.lanes):
+            mask = self.lane_mask(chunk)
+            pointer = self.pointer(buffer, offset)
+            zeros = constant(buffer.dtype, 0, chunk.lanes)
+            return Value(self._masked_load(buffer, pointer, mask, chunk.lanes, zeros), buffer.dtype, chunk.lanes)
+        key = ("vload", buffer, offset, chunk.lanes)
+        if self._reusable(buffer):
+            found = self.frame.find(key)
+            if found is not None:
+                return Value(found, buffer.dtype, chunk.lanes)
+        return Value(self._placed(buffer, offset, key, chunk.lanes), buffer.dtype, chunk.lanes)
+
+    def _placed(self, buffer: Buffer, offset: Index, key: tuple[object, ...], lanes: int) -> str:
+        """Load here, or once in an outer scope when nothing inside changes it and registers allow."""
+        frame = self.frame
+        if not self._reusable(buffer):
+            return self._read(buffer, self.pointer(buffer, offset), lanes)
+        depth = frame.depth_of(offset)
+        if depth < frame.scope.depth:
+            if frame.scopes[depth].held >= self.hold_limit:
+                depth = frame.scope.depth
+            else:
+                frame.scopes[depth].held += 1
+        with frame.at(depth):
+            name = self._read(buffer, self.pointer(buffer, offset), lanes)
+            frame.scope.values[key] = name
+        return name
+
+    def _read(self, buffer: Buffer, pointer: str, lanes: int) -> str:
+        code = self.frame.code
+        kind = f"<{lanes} x {MEMORY[buffer.dtype]}>" if lanes else MEMORY[buffer.dtype]
+        raw = code.let(f"load {kind}, ptr {pointer}, align {SIZES[buffer.dtype]}")
+        return self._from_memory(raw, buffer.dtype, lanes)
+
+    def _from_memory(self, raw: str, dtype: str, lanes: int) -> str:
+        if dtype != "bool":
+            return raw
+        kind = f"<{lanes} x i8>" if lanes else "i8"
+        return self.frame.code.let(f"icmp ne {kind} {raw}, {'zeroinitializer' if lanes else '0'}")
+
+    def _strided_load(self, buffer: Buffer, offset: Index, stride: int, chunk: Chunk) -> Value:
+        code = self.frame.code
+        element, kind = MEMORY[buffer.dtype], f"<{chunk.lanes} x {MEMORY[buffer.dtype]}>"
+        vector = "zeroinitializer"
+        for lane in range(chunk.active):
+            pointer = self.pointer(buffer, offset + lane * stride)
+            one = code.let(f"load {element}, ptr {pointer}, align {SIZES[buffer.dtype]}")
+            vector = code.let(f"insertelement {kind} {vector}, {element} {one}, i64 {lane}")
+        return Value(self._from_memory(vector, buffer.dtype, chunk.lanes), buffer.dtype, chunk.lanes)
+
+    def _masked_load(self, buffer: Buffer, pointer: str, mask: str, lanes: int, other: str) -> str:
+        frame, element = self.frame, MEMORY[buffer.dtype]
+        kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
+        name = f"@llvm.masked.load.v{lanes}{_suffix(buffer.dtype)}.p0"
+        frame.names.declared[f"declare {kind} {name}(ptr, i32, {mask_kind}, {kind})"] = None
+        if buffer.dtype == "bool":
+            other = frame.code.let(f"zext {mask_kind} {other} to {kind}")
+        raw = frame.code.let(
+            f"call {kind} {name}(ptr {pointer}, i32 {SIZES[buffer.dtype]}, {mask_kind} {mask}, {kind} {other})"
+        )
+        return self._from_memory(raw, buffer.dtype, lanes)
+
+    def _gather(self, buffer: Buffer, offset: Index, mask: str, chunk: Chunk, other: str) -> str:
+        frame, lanes, element = self.frame, chunk.lanes, MEMORY[buffer.dtype]
+        kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
+        offsets = self.lanes_of(offset)
+        pointers = frame.code.let(
+            f"getelementptr {element}, ptr {self.pointers[buffer]}, <{lanes} x i64> {offsets}"
+        )
+        name = f"@llvm.masked.gather.v{lanes}{_suffix(buffer.dtype)}.v{lanes}p0"
+        frame.names.declared[f"declare {kind} {name}(<{lanes} x ptr>, i32, {mask_kind}, {kind})"] = None
+        if buffer.dtype == "bool":
+            other = frame.code.let(f"zext {mask_kind} {other} to {kind}")
+        raw = frame.code.let(
+            f"call {kind} {name}(<{lanes} x ptr> {pointers}, i32 {SIZES[buffer.dtype]}, {mask_kind} {mask}, {kind} {other})"
+        )
+        return self._from_memory(raw, buffer.dtype, lanes)
+
+    # ---- stores ----
+
+    def store(self, buffer: Buffer, offset_expr: Index, value: Value) -> None:
+        frame, chunk = self.frame, self.frame.chunk
+        offset_expr = self.bind_in_index(offset_expr)
+        stride = self._stride(offset_expr, chunk)
+        offset = frame.settle(offset_expr)
+        element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        if chunk is None or stride == 0:
+            stored = self._to_memory(value)
+            frame.code.emit(f"store {element} {stored}, ptr {self.pointer(buffer, offset)}, align {align}")
+            return
+        lanes = chunk.lanes
+        value = self.widen(value, lanes)
+        stored = self._to_memory(value)
+        kind = f"<{lanes} x {element}>"
+        if stride == 1:
+            pointer = self.pointer(buffer, offset)
+            if not chunk.partial:
+                frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
+                return
+            mask, mask_kind = self.lane_mask(chunk), type_of("bool", lanes)
+            name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
+            frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
+            frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
+            return
+        offsets = None if stride is not None else self.lanes_of(offset_expr)
+        for lane in range(chunk.active):
+            one = frame.code.let(f"extractelement {kind} {stored}, i64 {lane}")
+            if stride is not None:
+                pointer = self.pointer(buffer, offset + lane * stride)
+            else:
+                where = frame.code.let(f"extractelement <{lanes} x i64> {offsets}, i64 {lane}")
+                pointer = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, i64 {where}")
+            frame.code.emit(f"store {element} {one}, ptr {pointer}, align {align}")
+
+    def _to_memory(self, value: Value) -> str:
+        if value.dtype != "bool":
+            return value.name
+        kind = f"<{value.lanes} x i8>" if value.lanes else "i8"
+        return self.frame.code.let(f"zext {type_of('bool', value.lanes)} {value.name} to {kind}")
+
+    # ---- vectors and masks ----
+
+    def widen(self, value: Value, lanes: int) -> Value:
+        """A scalar in every lane."""
+        if value.lanes == lanes:
+            return value
+        frame = self.frame
+        key = ("splat", value.name, lanes)
+        found = frame.find(key)
+        if found is None:
+            found = frame.code.splat(value.name, value.dtype, lanes)
+            frame.scope.values[key] = found
+        return Value(found, value.dtype, lanes)
+
+    def lanes_of(self, index: Index) -> str:
+        """An index as a vector of i64, one per lane of the current chunk."""
+        frame, chunk = self.frame, self.frame.chunk
+        assert chunk is not None
+        lanes = chunk.lanes
+        total = None
+        fixed = Index(tuple(t for t in index.terms if chunk.var not in Index((t,)).vars), index.const)
+        if fixed.terms or fixed.const:
+            total = frame.code.splat(frame.scalar(frame.settle(fixed)), "i64", lanes)
+        for atom, factor in index.terms:
+            if chunk.var not in Index(((atom, 1),)).vars:
+                continue
+            part = self._lanes_of_atom(atom, chunk)
+            if factor != 1:
+                part = frame.code.let(f"mul <{lanes} x i64> {part}, {constant('i64', factor, lanes)}")
+            total = part if total is None else frame.code.let(f"add <{lanes} x i64> {total}, {part}")
+        return total if total is not None else constant("i64", 0, lanes)
+
+    def _lanes_of_atom(self, atom: Var | Quotient | Remainder | Indirect, chunk: Chunk) -> str:
+        frame, lanes = self.frame, chunk.lanes
+        if isinstance(atom, Var):
+            return "<" + ", ".join(f"i64 {chunk.first + lane}" for lane in range(lanes)) + ">"
+        if isinstance(atom, Indirect):
+            return self._checked(atom, chunk)
+        inner = self.lanes_of(atom.of)
+        by = constant("i64", atom.by, lanes)
+        if atom.of.bounds[0] >= 0 and atom.of.bounds[1] < 2**31:
+            narrow = frame.code.let(f"trunc <{lanes} x i64> {inner} to <{lanes} x i32>")
+            opcode = "udiv" if isinstance(atom, Quotient) else "urem"
+            result = frame.code.let(f"{opcode} <{lanes} x i32> {narrow}, {constant('i32', atom.by, lanes)}")
+            return frame.code.let(f"zext <{lanes} x i32> {result} to <{lanes} x i64>")
+        quotient = frame.code.let(f"sdiv <{lanes} x i64> {inner}, {by}")
+        rest = frame.code.let(f"srem <{lanes} x i64> {inner}, {by}")
+        negative = frame.code.let(f"icmp slt <{lanes} x i64> {rest}, {constant('i64', 0, lanes)}")
+        if isinstance(atom, Quotient):
+            carry = frame.code.let(f"sext <{lanes} x i1> {negative} to <{lanes} x i64>")
+            return frame.code.let(f"add <{lanes} x i64> {quotient}, {carry}")
+        lifted = frame.code.let(f"add <{lanes} x i64> {rest}, {by}")
+        return frame.code.select(negative, lifted, rest, "i64", lanes)
+
+    def lane_mask(self, chunk: Chunk) -> str:
+        return "<" + ", ".join(f"i1 {'true' if i < chunk.active else 'false'}" for i in range(chunk.lanes)) + ">"
+
+    def _mask(self, guards: tuple[Guard, ...], chunk: Chunk) -> str:
+        """Active lanes for which every guard holds."""
+        frame, lanes = self.frame, chunk.lanes
+        mask = self.lane_mask(chunk)
+        for guard in guards:
+            if chunk.var in guard.index.vars:
+                inside = self._inside_lanes(self.lanes_of(guard.index), guard.extent, lanes)
+            else:
+                settled = Guard(frame.settle(guard.index), guard.extent)
+                if settled.always:
+                    continue
+                inside = frame.code.splat(self._inside(settled), "bool", lanes)
+            mask = frame.code.let(f"and <{lanes} x i1> {mask}, {inside}")
+        return mask
+
+    def _inside_lanes(self, index: str, extent: int, lanes: int) -> str:
+        return self.frame.code.let(f"icmp ult <{lanes} x i64> {index}, {constant('i64', extent, lanes)}")
+
+    def _inside(self, guard: Guard) -> str:
+        frame = self.frame
+        key = ("guard", guard)
+        found = frame.find(key)
+        if found is None:
+            if guard.index.is_const:
+                return "true" if 0 <= guard.index.const < guard.extent else "false"
+            with frame.at(frame.depth_of(guard.index)):
+                found = frame.code.let(f"icmp ult i64 {frame.scalar(guard.index)}, {guard.extent}")
+                frame.scope.values[key] = found
+        return found
+
+    def _conjunction(self, guards: tuple[Guard, ...]) -> str:
+        held = self._inside(guards[0])
+        for guard in guards[1:]:
+            held = self.frame.code.let(f"and i1 {held}, {self._inside(guard)}")
+        return held
+
+    def _whole_vector_fits(self, buffer: Buffer, offset: Index, lanes: int) -> bool:
+        """Whether reading all lanes stays inside the buffer wherever the loops are."""
+        return offset.bounds[1] + lanes <= buffer.size
+
+    def _stride(self, offset: Index, chunk: Chunk | None) -> int | None:
+        return 0 if chunk is None else offset.coefficient(chunk.var)
+
+    # ---- data-dependent indices ----
+
+    def _bind_indirect(self, load: Load) -> Load:
+        if not any(isinstance(atom, Indirect) for i in load.index for atom, _ in i.terms):
+            return load
+        index = tuple(self.bind_in_index(i) for i in load.index)
+        return Load(load.buffer, index, load.guards, load.other)
+
+    def bind_in_index(self, index: Index) -> Index:
+        """Replace data-dependent atoms that are the same in every lane by variables that hold their checked value."""
+        chunk = self.frame.chunk
+        result = index
+        for atom, factor in index.terms:
+            if not isinstance(atom, Indirect) or (chunk is not None and chunk.var in atom.value.vars):
+                continue
+            var = self._bound_variable(atom)
+            result = result - Index(((atom, factor),)) + Index(((var, factor),))
+        return result
+
+    def _bound_variable(self, atom: Indirect) -> Var:
+        frame = self.frame
+        settled = _settle_expr(frame, atom.value)
+        key = ("indirect", settled, atom.extent)
+        found = frame.find(key)
+        if found is None:
+            found = self._checked(Indirect(settled, atom.extent), None)
+            frame.scope.values[key] = found
+        var = Var(f"@{found}", atom.extent)
+        frame.bound[var] = found
+        frame.home[var] = frame.scope.depth
+        return var
+
+    def _checked(self, atom: Indirect, chunk: Chunk | None) -> str:
+        """The value of a data-dependent index as i64, 0 where it is out of range (and the status says so)."""
+        frame, code = self.frame, self.frame.code
+        held = frame.chunk
+        frame.chunk = chunk
+        value: Value = self.evaluate(atom.value)  # type: ignore[operator]
+        frame.chunk = held
+        lanes = chunk.lanes if chunk else 0
+        if lanes:
+            value = self.widen(value, lanes)
+        name = value.name
+        if value.dtype != "i64":
+            name = code.convert("sext", name, value.dtype, "i64", lanes)
+        bad = code.let(f"icmp uge {type_of('i64', lanes)} {name}, {constant('i64', atom.extent, lanes)}")
+        if lanes:
+            assert chunk is not None
+            counted = code.let(f"and <{lanes} x i1> {bad}, {self.lane_mask(chunk)}")
+            reduce_name = f"@llvm.vector.reduce.or.v{lanes}i1"
+            frame.names.declared[f"declare i1 {reduce_name}(<{lanes} x i1>)"] = None
+            any_bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
+        else:
+            any_bad = bad
+        old = code.let(f"load i64, ptr {self.status}, align 8")
+        flag = code.let(f"zext i1 {any_bad} to i64")
+        code.emit(f"store i64 {code.let(f'or i64 {old}, {flag}')}, ptr {self.status}, align 8")
+        return code.select(bad, constant("i64", 0, lanes), name, "i64", lanes)
+
+
+def _settle_expr(frame: Frame, expr: Expr) -> Expr:
+    known = {v: Index(const=n) for v in expr.vars if isinstance(n := frame.bound.get(v), int)}
+    return expr.substitute(known) if known else expr
+
+
+def _suffix(dtype: str) -> str:
+    return "i8" if dtype == "bool" else dtype

@@ -1,0 +1,399 @@
+"""A scheduled nest becomes one LLVM function.
+
+The emitter follows the nest: serial loops become loops, unrolled and vector loops are expanded, the threads loop is split
+over a parallel region. Scratch whose indices are all known when expanded lives in SSA values (phi nodes around loops);
+other scratch is memory. No operator is known here, only loops, reads, expressions and writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strop.code.access import Access, Value
+from strop.code.builder import Block, constant, literal, type_of
+from strop.code.frame import Chunk, Frame
+from strop.code.math import FUNCTIONS, convert
+from strop.core.target import Target
+from strop.loops.index import Index, Var
+from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
+
+#: slots of the runtime table that every function receives as its first argument
+STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE = range(7)
+STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
+
+
+@dataclass(frozen=True)
+class Function:
+    """One emitted nest: its text, the buffers it takes in order, and the scratch that each thread needs."""
+
+    name: str
+    text: str
+    declarations: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    scratch_bytes: int
+    threaded: bool
+
+
+def emit(nest: Nest, name: str, target: Target) -> Function:
+    """The LLVM function of a scheduled nest."""
+    return _Emitter(nest, name, target).function()
+
+
+class _Emitter:
+    def __init__(self, nest: Nest, name: str, target: Target) -> None:
+        self.nest = nest
+        self.name = name
+        self.target = target
+        self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
+        self.frame = Frame()
+        self.cells: dict[tuple[Buffer, tuple[int, ...]], Value] = {}
+        self.registers = frozenset(s for s in nest.all_scratch if _fits_registers(nest, s))
+        self.access = Access(self.frame, frozenset(store.target for store in nest.stores), "%status")
+        self.access.hold_limit = target.vector_registers // 3
+        self.access.evaluate = self.value
+        self.scratch_bytes = 0
+        self.threaded = bool(nest.loops) and nest.loops[0].mode == "threads"
+
+    # ---- the function ----
+
+    def function(self) -> Function:
+        frame = self.frame
+        head = frame.new_block()
+        frame.open_scope()
+        entry = frame.scopes[0].hoist
+        table = [f"%table{i}" for i in range(7)]
+        for i, slot in enumerate(table):
+            entry.emit(f"{slot} = getelementptr inbounds ptr, ptr %ctx, i64 {i}")
+        entry.emit(f"%status = load ptr, ptr {table[STATUS]}, align 8")
+        for i, buffer in enumerate(self.buffers):
+            self.access.pointers[buffer] = f"%b{i}"
+        if self.threaded:
+            self._thread_range(entry, table)
+        self._place_scratch(entry, table)
+        self._nest(self.nest, self.nest.loops)
+        frame.code.emit("ret void")
+        if self.threaded:
+            head.emit(f"define internal void @{self.name}.body(ptr %pack) #0 {{")
+            head.lines.append("entry:")
+            head.emit("%ctx = load ptr, ptr %pack, align 8")
+            for i in range(len(self.buffers)):
+                head.emit(f"%pack{i} = getelementptr inbounds ptr, ptr %pack, i64 {i + 1}")
+                head.emit(f"%b{i} = load ptr, ptr %pack{i}, align 8")
+        else:
+            arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers)))])
+            head.lines.append(f"define internal void @{self.name}({arguments}) #0 {{")
+            head.lines.append("entry:")
+        lines = [line for block in frame.blocks for line in block.lines]
+        text = "\n".join([*lines, "}"])
+        if self.threaded:
+            text += "\n" + self._launcher()
+        declared = tuple(frame.names.declared)
+        return Function(self.name, text, declared, self.buffers, self.scratch_bytes, self.threaded)
+
+    def _launcher(self) -> str:
+        """The function that packs its arguments and starts the parallel region."""
+        count = len(self.buffers) + 1
+        arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers)))])
+        lines = [f"define internal void @{self.name}({arguments}) #0 {{", "entry:"]
+        lines.append(f"  %pack = alloca [{count} x ptr], align 16")
+        for i, value in enumerate(["%ctx", *(f"%b{i}" for i in range(len(self.buffers)))]):
+            lines.append(f"  %slot{i} = getelementptr inbounds ptr, ptr %pack, i64 {i}")
+            lines.append(f"  store ptr {value}, ptr %slot{i}, align 8")
+        lines += [
+            f"  %pp = getelementptr inbounds ptr, ptr %ctx, i64 {PARALLEL}",
+            "  %parallel = load ptr, ptr %pp, align 8",
+            f"  %tp = getelementptr inbounds ptr, ptr %ctx, i64 {THREADS}",
+            "  %threads = load i64, ptr %tp, align 8",
+            "  %n = trunc i64 %threads to i32",
+            f"  call void %parallel(ptr @{self.name}.body, ptr %pack, i32 %n, i32 0)",
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    def _thread_range(self, entry: Block, table: list[str]) -> None:
+        extent = self.nest.loops[0].extent
+        entry.emit(f"%get_num = load ptr, ptr {table[THREAD_NUM]}, align 8")
+        entry.emit("%tid32 = call i32 %get_num()")
+        entry.emit("%tid = zext i32 %tid32 to i64")
+        entry.emit(f"%get_count = load ptr, ptr {table[NUM_THREADS]}, align 8")
+        entry.emit("%team32 = call i32 %get_count()")
+        entry.emit("%team = zext i32 %team32 to i64")
+        entry.emit(f"%lo.n = mul i64 %tid, {extent}")
+        entry.emit("%lo = udiv i64 %lo.n, %team")
+        entry.emit(f"%hi.n = add i64 %lo.n, {extent}")
+        entry.emit("%hi = udiv i64 %hi.n, %team")
+
+    def _place_scratch(self, entry: Block, table: list[str]) -> None:
+        in_memory = [s for s in self.nest.all_scratch if s not in self.registers]
+        for i, buffer in enumerate(in_memory):
+            if buffer.bytes <= STACK_LIMIT:
+                entry.emit(f"%stack{i} = alloca [{max(buffer.bytes, 1)} x i8], align 64")
+                self.access.pointers[buffer] = f"%stack{i}"
+                continue
+            if not self.scratch_bytes:
+                entry.emit(f"%scratch.base = load ptr, ptr {table[SCRATCH]}, align 8")
+                if self.threaded:
+                    entry.emit(f"%scratch.stride = load i64, ptr {table[SCRATCH_STRIDE]}, align 8")
+                    entry.emit("%scratch.skip = mul i64 %tid, %scratch.stride")
+                    entry.emit("%scratch = getelementptr inbounds i8, ptr %scratch.base, i64 %scratch.skip")
+                else:
+                    entry.emit("%scratch = getelementptr inbounds i8, ptr %scratch.base, i64 0")
+            entry.emit(f"%room{i} = getelementptr inbounds i8, ptr %scratch, i64 {self.scratch_bytes}")
+            self.access.pointers[buffer] = f"%room{i}"
+            self.scratch_bytes += (buffer.bytes + 63) // 64 * 64
+
+    # ---- loops ----
+
+    def _nest(self, nest: Nest, loops: tuple[Loop, ...]) -> None:
+        if not loops:
+            for item in nest.body:
+                if isinstance(item, Store):
+                    self._store(item)
+                else:
+                    self._nest(item, item.loops)
+            self.cells = {key: cell for key, cell in self.cells.items() if key[0] not in nest.scratch}
+            return
+        loop, rest = loops[0], loops[1:]
+        frame = self.frame
+        if loop.mode == "unroll" or loop.extent == 1:
+            for step in range(loop.extent):
+                frame.bound[loop.var] = step
+                self._nest(nest, rest)
+            return
+        if loop.mode == "vector":
+            self._vector_loop(nest, loop, rest)
+            return
+        self._loop(nest, loop, rest)
+
+    def _vector_loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
+        frame = self.frame
+        if frame.chunk is not None:
+            raise AssertionError(f"{nest.name}: vector loop {loop.name} inside vector loop {frame.chunk.var.name}")
+        lanes = self.target.lanes(vector_dtype(self.nest))
+        for first in range(0, loop.extent, lanes):
+            frame.bound[loop.var] = first
+            frame.chunk = Chunk(loop.var, first, lanes, min(lanes, loop.extent - first))
+            self._nest(nest, rest)
+        frame.chunk = None
+
+    def _loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
+        """A loop that stays a loop; register scratch that its body changes goes around in phi nodes."""
+        frame = self.frame
+        threads = loop.mode == "threads"
+        low, high = ("%lo", "%hi") if threads else ("0", str(loop.extent))
+        body, done = frame.names.label("loop"), frame.names.label("done")
+        before = frame.label
+        if threads:
+            some = frame.code.let(f"icmp ult i64 {low}, {high}")
+            frame.code.emit(f"br i1 {some}, label %{body}, label %{done}")
+        else:
+            frame.code.emit(f"br label %{body}")
+        changed = {s.target for s in nest.stores if s.target in self.registers}
+        carried = [key for key in self.cells if key[0] in changed]
+        known = frozenset(self.cells)
+        head = frame.new_block()
+        counter = frame.names.fresh("i")
+        entering = {key: self.cells[key] for key in carried}
+        for key in carried:
+            old = self.cells[key]
+            self.cells[key] = Value(frame.names.fresh("p"), old.dtype, old.lanes)
+        phis = {key: self.cells[key] for key in carried}
+        frame.label = body
+        frame.open_scope()
+        frame.bound[loop.var] = counter
+        frame.home[loop.var] = frame.scope.depth
+        self._nest(nest, rest)
+        following = frame.code.let(f"add nuw nsw i64 {counter}, 1")
+        more = frame.code.let(f"icmp ult i64 {following}, {high}")
+        last = frame.label
+        frame.code.emit(f"br i1 {more}, label %{body}, label %{done}")
+        head.lines.append(f"{body}:")
+        head.emit(f"{counter} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]")
+        for key in carried:
+            start, now = entering[key], self.cells[key]
+            kind = type_of(start.dtype, start.lanes)
+            head.emit(f"{phis[key].name} = phi {kind} [ {start.name}, %{before} ], [ {now.name}, %{last} ]")
+        self.cells = {key: cell for key, cell in self.cells.items() if key in known}
+        frame.close_scope()
+        frame.code.lines.append(f"{done}:")
+        frame.label = done
+
+    # ---- statements ----
+
+    def _store(self, store: Store) -> None:
+        chunk = self.frame.chunk
+        across = chunk is not None and not any(chunk.var in i.vars for i in store.index)
+        if across and store.reduce is None and chunk is not None and chunk.var in store.value.vars:
+            raise AssertionError(f"{self.name}: `{store}` writes one element from every lane of {chunk.var.name}")
+        if store.reduce is None:
+            self._write(store, self.value(store.value))
+            return
+        if across and chunk is not None:
+            value = self._horizontal(store, chunk)
+            current = self._current(store)
+            self._write(store, self._combine(store.reduce, current, value))
+            return
+        current = self._current(store)
+        if store.reduce == "sum" and store.value.dtype in ("f32", "f64") and _is_product(store.value):
+            assert isinstance(store.value, Apply)
+            a, b = map(self.value, store.value.args)
+            self._write(store, self._fma(a, b, current))
+            return
+        self._write(store, self._combine(store.reduce, current, self.value(store.value)))
+
+    def _horizontal(self, store: Store, chunk: Chunk) -> Value:
+        """All active lanes of a value combined into a scalar."""
+        assert store.reduce is not None
+        dtype = store.value.dtype
+        value = self.access.widen(self.value(store.value), chunk.lanes)
+        code = self.frame.code
+        if chunk.partial:
+            rest = constant(dtype, neutral(store.reduce, dtype), chunk.lanes)
+            mask = self.access.lane_mask(chunk)
+            value = Value(code.select(mask, value.name, rest, dtype, chunk.lanes), dtype, chunk.lanes)
+        lanes = chunk.lanes
+        while lanes > 1:
+            half = lanes // 2
+            kind = type_of(dtype, lanes)
+            parts = []
+            for start in (0, half):
+                picks = ", ".join(f"i32 {start + i}" for i in range(half))
+                parts.append(code.let(f"shufflevector {kind} {value.name}, {kind} poison, <{half} x i32> <{picks}>"))
+            a, b = (Value(p, dtype, half) for p in parts)
+            value = self._combine(store.reduce, a, b)
+            lanes = half
+        return Value(code.let(f"extractelement <1 x {type_of(dtype)}> {value.name}, i64 0"), dtype, 0)
+
+    def _combine(self, reduce: str, a: Value, b: Value) -> Value:
+        return self._call(REDUCTIONS[reduce], (a, b), a.dtype)
+
+    def _cell(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[int, ...]]:
+        return buffer, tuple(self.frame.settle(i).const for i in index)
+
+    def _current(self, store: Store) -> Value:
+        if store.target in self.registers:
+            return self.cells[self._cell(store.target, store.index)]
+        return self.access.load(Load(store.target, store.index))
+
+    def _write(self, store: Store, value: Value) -> None:
+        chunk = self.frame.chunk
+        if store.target not in self.registers:
+            self.access.store(store.target, store.offset, value)
+            return
+        key = self._cell(store.target, store.index)
+        if chunk is not None and any(chunk.var in i.vars for i in store.index):
+            value = self.access.widen(value, chunk.lanes)
+            if chunk.partial and self._idle_lanes_matter(store, chunk) and key in self.cells:
+                # the idle lanes are elements of their own: they keep what they hold
+                mask, old = self.access.lane_mask(chunk), self.cells[key].name
+                value = Value(self.frame.code.select(mask, value.name, old, value.dtype, value.lanes), value.dtype, value.lanes)
+        self.cells[key] = value
+
+    def _idle_lanes_matter(self, store: Store, chunk: Chunk) -> bool:
+        """Whether the lanes past the end of a partial chunk are elements of the target."""
+        for part, extent in zip(store.index, store.target.shape):
+            if chunk.var in part.vars:
+                return self.frame.settle(part).const + chunk.active < extent
+        return False
+
+    # ---- expressions ----
+
+    def value(self, expr: Expr) -> Value:
+        if isinstance(expr, Const):
+            return Value(literal(expr.dtype, expr.value), expr.dtype)
+        if isinstance(expr, Load):
+            if expr.buffer in self.registers:
+                return self.cells[self._cell(expr.buffer, expr.index)]
+            return self.access.load(expr)
+        if isinstance(expr, Number):
+            return self._number(expr)
+        return self._apply(expr)
+
+    def _number(self, expr: Number) -> Value:
+        frame, chunk = self.frame, self.frame.chunk
+        index = self.access.bind_in_index(expr.index)
+        if chunk is not None and chunk.var in index.vars:
+            value = Value(self.access.lanes_of(index), "i64", chunk.lanes)
+        else:
+            value = Value(frame.scalar(frame.settle(index)), "i64")
+        name = convert(frame.code, value.name, "i64", expr.dtype, value.lanes)
+        return Value(name, expr.dtype, value.lanes)
+
+    def _apply(self, expr: Apply) -> Value:
+        if expr.op == "add" and expr.dtype in ("f32", "f64"):
+            for product, other in (expr.args, expr.args[::-1]):
+                if _is_product(product):
+                    assert isinstance(product, Apply)
+                    a, b = map(self.value, product.args)
+                    return self._fma(a, b, self.value(other))
+        args = tuple(map(self.value, expr.args))
+        return self._call(expr.op, args, expr.dtype)
+
+    def _call(self, op: str, args: tuple[Value, ...], dtype: str) -> Value:
+        code = self.frame.code
+        lanes = max(a.lanes for a in args)
+        names = [self._broadcast(a, lanes) for a in args]
+        key = ("apply", op, tuple(names), dtype, lanes)
+        found = self.frame.scope.values.get(key)
+        if found is not None:
+            return Value(found, dtype, lanes)
+        if op == "where":
+            name = code.select(names[0], names[1], names[2], dtype, lanes)
+        elif op == "cast":
+            name = convert(code, names[0], args[0].dtype, dtype, lanes)
+        else:
+            name = FUNCTIONS[op](code, *names, args[-1].dtype, lanes)
+        self.frame.scope.values[key] = name
+        return Value(name, dtype, lanes)
+
+    def _fma(self, a: Value, b: Value, c: Value) -> Value:
+        lanes = max(a.lanes, b.lanes, c.lanes)
+        names = [self._broadcast(v, lanes) for v in (a, b, c)]
+        return Value(self.frame.code.call("llvm.fma", a.dtype, lanes, *names), a.dtype, lanes)
+
+    def _broadcast(self, value: Value, lanes: int) -> str:
+        if value.lanes == lanes:
+            return value.name
+        if not value.name.startswith("%"):
+            kind = type_of(value.dtype)
+            return "<" + ", ".join([f"{kind} {value.name}"] * lanes) + ">"
+        return self.access.widen(value, lanes).name
+
+
+def _is_product(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.op == "mul"
+
+
+def vector_dtype(nest: Nest) -> str:
+    """The element type that decides how many lanes a nest's vectors have; wider values take several registers."""
+    found = {store.target.dtype for store in nest.stores}
+    for store in nest.stores:
+        found.add(store.value.dtype)
+        found.update(load.dtype for load in loads(store))
+    return "f64" if not found & {"f32", "i32"} and found & {"f64", "i64"} else "f32"
+
+
+def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
+    """Whether every index into a scratch buffer is a number once loops are expanded."""
+    expanded = {loop.var for loop in nest.all_loops if loop.mode in ("unroll", "vector") or loop.extent == 1}
+    vector = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
+
+    def known(index: tuple[Index, ...]) -> bool:
+        return all(
+            part.vars <= expanded and all(part.coefficient(v) == 1 for v in part.vars & vector) for part in index
+        )
+
+    def vectors(index: tuple[Index, ...]) -> frozenset[Var]:
+        return frozenset().union(*(i.vars for i in index)) & vector if index else frozenset()
+
+    shapes = set()
+    for store in nest.stores:
+        uses = [load.index for load in loads(store) if load.buffer == buffer]
+        if store.target == buffer:
+            uses.append(store.index)
+        for index in uses:
+            if not known(index):
+                return False
+            shapes.add(bool(vectors(index)))
+    return len(shapes) <= 1

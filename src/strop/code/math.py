@@ -1,0 +1,216 @@
+"""Scalar functions as LLVM IR: one entry per pointwise operator, and `convert` between element types.
+
+    name = FUNCTIONS["tanh"](block, "%v3", "f32", 8)              # one argument
+    name = FUNCTIONS["pow"](block, "%v3", "%v4", "f32", 8)        # two; both have the given dtype
+    kind = result_dtype("lt", "f32")                              # "bool"
+
+`lanes` = 0 is scalar. Results are torch eager's, NaN, infinities and signed zeros included; f32 calls no library.
+The formulas are in `math_exp`, `math_erf`, `math_trig` and `math_whole`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from strop.code import math_erf, math_exp, math_trig, math_whole
+from strop.code.algebra import Term, select
+from strop.code.builder import Block, constant, type_of
+from strop.core.problem import Problem
+
+Formula = Callable[..., Term]
+Emit = Callable[..., str]
+
+ANY = ("f32", "f64", "i32", "i64", "bool")
+NUMBERS = ("f32", "f64", "i32", "i64")
+FLOATS = ("f32", "f64")
+WHOLE = ("i32", "i64", "bool")
+
+
+def _in_f64(formula: Formula) -> Formula:
+    """An f32 result by way of f64: for functions too rare to deserve a second set of coefficients."""
+
+    def widened(*xs: Term) -> Term:
+        if xs[0].dtype == "f64":
+            return formula(*xs)
+        return formula(*(x.convert("fpext", "f64") for x in xs)).convert("fptrunc", "f32")
+
+    return widened
+
+
+def _rounding(intrinsic: str) -> Formula:
+    return lambda x: x.call(intrinsic) if x.is_float else x
+
+
+def _operation(on_floats: str, on_integers: str, on_bools: str = "") -> Formula:
+    def formula(x: Term, y: Term) -> Term:
+        return x.op(on_floats if x.is_float else on_bools if x.dtype == "bool" else on_integers, y)
+
+    return formula
+
+
+def _extremum(on_floats: str, on_integers: str, on_bools: str) -> Formula:
+    """NaN wins. Which zero wins is left open, as in torch: saying so saves x86 three instructions."""
+
+    def formula(x: Term, y: Term) -> Term:
+        if x.is_float:
+            return x.call(on_floats, y, flags="nsz")
+        return x.op(on_bools, y) if x.dtype == "bool" else x.call(on_integers, y)
+
+    return formula
+
+
+def _comparison(on_floats: str, on_integers: str, on_bools: str) -> Formula:
+    def formula(x: Term, y: Term) -> Term:
+        return x.compare(on_floats if x.is_float else on_bools if x.dtype == "bool" else on_integers, y)
+
+    return formula
+
+
+def _sign(x: Term) -> Term:
+    """NaN has the sign 0, as in torch."""
+    if x.dtype == "bool":
+        return x
+    zero, one = x.lift(0), x.lift(1)
+    above, below = ("ogt", "olt") if x.is_float else ("sgt", "slt")
+    return select(x.compare(above, 0), one, select(x.compare(below, 0), x.lift(-1), zero))
+
+
+def _absolute(x: Term) -> Term:
+    return x if x.dtype == "bool" else abs(x)
+
+
+def _is_nan(x: Term) -> Term:
+    return x.compare("uno", x) if x.is_float else _never(x)
+
+
+def _is_infinite(x: Term) -> Term:
+    return abs(x).compare("oeq", float("inf")) if x.is_float else _never(x)
+
+
+def _never(x: Term) -> Term:
+    return x.make(constant("bool", False, x.lanes), "bool")
+
+
+def _pow(x: Term, y: Term) -> Term:
+    if not x.is_float:
+        return math_whole.integer_pow(x, y)
+    return x.call("llvm.pow", y) if x.dtype == "f64" else math_exp.pow_of_f32(x, y)
+
+
+#: operator → its formula and the element types that it takes
+_FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
+    "neg": (lambda x: -x, NUMBERS),
+    "abs": (_absolute, ANY),
+    "sign": (_sign, ANY),
+    "exp": (math_exp.exp, FLOATS),
+    "exp2": (math_exp.exp2, FLOATS),
+    "expm1": (math_exp.expm1, FLOATS),
+    "log": (math_exp.log, FLOATS),
+    "log2": (math_exp.log2, FLOATS),
+    "log10": (math_exp.log10, FLOATS),
+    "log1p": (math_exp.log1p, FLOATS),
+    "sqrt": (lambda x: x.call("llvm.sqrt"), FLOATS),
+    "rsqrt": (lambda x: 1.0 / x.call("llvm.sqrt"), FLOATS),
+    "reciprocal": (lambda x: 1.0 / x, FLOATS),
+    "sin": (math_trig.sin, FLOATS),
+    "cos": (math_trig.cos, FLOATS),
+    "tan": (math_trig.tan, FLOATS),
+    "asin": (math_trig.asin, FLOATS),
+    "acos": (math_trig.acos, FLOATS),
+    "atan": (math_trig.atan, FLOATS),
+    "sinh": (_in_f64(math_exp.sinh), FLOATS),
+    "cosh": (_in_f64(math_exp.cosh), FLOATS),
+    "tanh": (math_exp.tanh, FLOATS),
+    "asinh": (_in_f64(math_exp.asinh), FLOATS),
+    "acosh": (_in_f64(math_exp.acosh), FLOATS),
+    "atanh": (_in_f64(math_exp.atanh), FLOATS),
+    "erf": (math_erf.erf, FLOATS),
+    "erfc": (_in_f64(math_erf.erfc), FLOATS),
+    "sigmoid": (math_exp.sigmoid, FLOATS),
+    "floor": (_rounding("llvm.floor"), NUMBERS),
+    "ceil": (_rounding("llvm.ceil"), NUMBERS),
+    "round": (_rounding("llvm.roundeven"), NUMBERS),
+    "trunc": (_rounding("llvm.trunc"), NUMBERS),
+    "not": (lambda x: ~x, WHOLE),
+    "isnan": (_is_nan, ANY),
+    "isinf": (_is_infinite, ANY),
+    "add": (_operation("fadd", "add", "or"), ANY),
+    "sub": (_operation("fsub", "sub"), NUMBERS),
+    "mul": (_operation("fmul", "mul", "and"), ANY),
+    "div": (lambda x, y: x / y, FLOATS),
+    "floordiv": (math_whole.floordiv, NUMBERS),
+    "truncdiv": (math_whole.truncdiv, NUMBERS),
+    "mod": (math_whole.mod, NUMBERS),
+    "fmod": (math_whole.fmod, NUMBERS),
+    "pow": (_pow, NUMBERS),
+    "atan2": (math_trig.atan2, FLOATS),
+    "maximum": (_extremum("llvm.maximum", "llvm.smax", "or"), ANY),
+    "minimum": (_extremum("llvm.minimum", "llvm.smin", "and"), ANY),
+    "and": (lambda x, y: x & y, WHOLE),
+    "or": (lambda x, y: x | y, WHOLE),
+    "xor": (lambda x, y: x ^ y, WHOLE),
+    "shl": (math_whole.shl, ("i32", "i64")),
+    "shr": (math_whole.shr, ("i32", "i64")),
+    "copysign": (lambda x, y: x.copysign(y), FLOATS),
+    "eq": (_comparison("oeq", "eq", "eq"), ANY),
+    "ne": (_comparison("une", "ne", "ne"), ANY),
+    "lt": (_comparison("olt", "slt", "ult"), ANY),
+    "le": (_comparison("ole", "sle", "ule"), ANY),
+    "gt": (_comparison("ogt", "sgt", "ugt"), ANY),
+    "ge": (_comparison("oge", "sge", "uge"), ANY),
+}
+_TO_BOOL = frozenset(("isnan", "isinf", "eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def supports(op: str, dtype: str) -> bool:
+    return op in _FORMULAS and dtype in _FORMULAS[op][1]
+
+
+def result_dtype(op: str, dtype: str) -> str:
+    return "bool" if op in _TO_BOOL else dtype
+
+
+def _emit(op: str, b: Block, *args: str | int) -> str:
+    *names, dtype, lanes = args
+    formula, accepted = _FORMULAS[op]
+    if dtype not in accepted:
+        raise Problem("STR305", f"{op} has no code for {dtype}", help=f"cast to one of {', '.join(accepted)} first")
+    return formula(*(Term(b, str(name), str(dtype), int(lanes)) for name in names)).name
+
+
+#: operator → `emit(block, argument…, dtype, lanes)`, which returns the name of the result
+FUNCTIONS: dict[str, Emit] = {op: partial(_emit, op) for op in _FORMULAS}
+
+
+def convert(b: Block, x: str, source: str, target: str, lanes: int) -> str:
+    """`cast`: floats truncate to integers, saturating, and NaN becomes 0 (never poison); to bool means ≠ 0."""
+    if source == target:
+        return x
+    value = Term(b, x, source, lanes)
+    if target == "bool":
+        return value.compare("une" if value.is_float else "ne", 0).name
+    if source == "bool":
+        return value.convert("uitofp" if target in FLOATS else "zext", target).name
+    if value.is_float:
+        if target in FLOATS:
+            return value.convert("fpext" if target == "f64" else "fptrunc", target).name
+        return _to_integer(b, x, source, target, lanes)
+    if target in FLOATS:
+        return value.convert("sitofp", target).name
+    return value.convert("sext" if target == "i64" else "trunc", target).name
+
+
+def _to_integer(b: Block, x: str, source: str, target: str, lanes: int) -> str:
+    suffix = f"{_mangled(target, lanes)}.{_mangled(source, lanes)}"
+    kinds = type_of(target, lanes), type_of(source, lanes)
+    b.names.declared[f"declare {kinds[0]} @llvm.fptosi.sat.{suffix}({kinds[1]})"] = None
+    return b.let(f"call {kinds[0]} @llvm.fptosi.sat.{suffix}({kinds[1]} {x})")
+
+
+def _mangled(dtype: str, lanes: int) -> str:
+    return f"v{lanes}{dtype}" if lanes else dtype
+
+
+def where(b: Block, condition: str, x: str, y: str, dtype: str, lanes: int) -> str:
+    return b.select(condition, x, y, dtype, lanes)

@@ -1,0 +1,159 @@
+"""Every problem code with its title and one paragraph: what it means, why it happens, what to do.
+
+STR0xx the call   STR1xx capture   STR2xx graph   STR3xx nests and passes   STR4xx code and run   STR5xx cache
+STR6xx checks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Explanation(NamedTuple):
+    title: str
+    text: str
+
+
+CODES: dict[str, Explanation] = {
+    "STR001": Explanation(
+        "wrong argument",
+        "A function or command was called with an argument of a type or value that it cannot use. The message names "
+        "the argument and what was expected. `strop.compile` takes an `nn.Module`, a tuple of example inputs and, "
+        "if the model needs them, a dict of keyword arguments.",
+    ),
+    "STR002": Explanation(
+        "the model was not found",
+        "MODEL is written `package.module:factory` or `path/to/file.py:factory`. Either the text has no colon, or "
+        "the module could not be imported, or it has no function of that name. Check that the package is importable "
+        "from where you are (`python -c 'import package.module'`) and that the spelling agrees.",
+    ),
+    "STR003": Explanation(
+        "the factory returned something else",
+        "A factory takes no arguments and returns `(module, inputs)` or `(module, inputs, kwargs)`: an `nn.Module`, "
+        "a tuple of example inputs and a dict of keyword arguments. A single tensor is accepted in place of the "
+        "tuple.",
+    ),
+    "STR004": Explanation(
+        "something is not installed",
+        "The command needs a package that is not installed here. `pip install strop[bench]` brings ONNX Runtime, "
+        "OpenVINO and what the benchmark needs; `strop doctor` shows what was found.",
+    ),
+    "STR005": Explanation(
+        "a setting cannot be read",
+        "An option or a `STROP_…` environment variable has a value of the wrong form: a number was expected, or a "
+        "size such as `500MB`, or `0`/`1` for a switch. The message names the variable and the value.",
+    ),
+    "STR101": Explanation(
+        "the model cannot be exported",
+        "`torch.export` could not turn the model into one graph, most often because Python code branches on the "
+        "value of a tensor or calls into a library that cannot be traced. The message names the line and torch's "
+        "reason. Rewrite that line, or pass `partial=True`: then Dynamo splits the model around it and Strop "
+        "compiles the pieces.",
+    ),
+    "STR102": Explanation(
+        "example inputs are missing",
+        "`strop.compile(model, args)` needs example inputs, since shapes and dtypes decide the code. Pass a tuple "
+        "with one entry per positional argument of `forward`; their values do not matter.",
+    ),
+    "STR103": Explanation(
+        "unsupported device",
+        "A parameter or an input lives on a device other than the CPU. Strop generates CPU code. Move the model and "
+        "its inputs with `.to('cpu')`, or keep running that part in eager mode.",
+    ),
+    "STR104": Explanation(
+        "unsupported dtype",
+        "A tensor has an element type that neither generated code nor a library node handles in this place. "
+        "float32, float64, int32, int64 and bool compile natively; float16, bfloat16 and small integers run through "
+        "library nodes.",
+    ),
+    "STR105": Explanation(
+        "the arguments do not fit the compiled model",
+        "A compiled module was called with another number of arguments, other keyword names or other types than the "
+        "example inputs had. Compile again with inputs of the new kind, or call the original module.",
+    ),
+    "STR106": Explanation(
+        "a shape depends on data",
+        "The size of a tensor is known only after the program ran (`nonzero`, boolean masks, `unique`). Strop "
+        "compiles one variant per shape and needs the shape beforehand. Use `torch.where` with a mask, or "
+        "`partial=True`.",
+    ),
+    "STR107": Explanation(
+        "an operator without a name in the operator set",
+        "Capture met an ATen operator for which there is neither a normalisation nor a library call. This is a gap "
+        "in Strop: please report it with the operator's name. `partial=True` keeps that operator in eager mode.",
+    ),
+    "STR201": Explanation(
+        "the graph broke its own rules",
+        "A verifier between two steps (`STROP_CHECK=1`) found a node whose inputs, attributes or type contradict "
+        "the operator set. The message names the step that produced it. This is a bug in Strop, not in your model.",
+    ),
+    "STR202": Explanation(
+        "unknown operator or attribute",
+        "A node names an operator that `graph/operators.py` does not document, or carries an attribute that this "
+        "operator does not have.",
+    ),
+    "STR301": Explanation(
+        "a pass was refused",
+        "A scheduling step does not apply where it was asked to: a loop that does not exist, a factor of zero, a "
+        "reordering that a dependence forbids. The message is the reason that the pass's own check gave.",
+    ),
+    "STR302": Explanation(
+        "the text of a pass cannot be read",
+        "A pass is written `name{field=value field=value}`, for example `split{nest=conv1 loop=ow by=6}`. The name "
+        "is unknown, a field is missing or misspelt, or the text is not closed.",
+    ),
+    "STR303": Explanation(
+        "a nest broke its own rules",
+        "A verifier between two steps found a nest whose reads, writes or loops contradict each other. The message "
+        "names the nest and the step. This is a bug in Strop, not in your model.",
+    ),
+    "STR304": Explanation(
+        "no such nest, loop or buffer",
+        "A name was used that the program does not contain. `session.nests` prints every nest with its loops.",
+    ),
+    "STR305": Explanation(
+        "no lowering",
+        "An operator cannot be expanded into loops in this form. The compiler normally runs it as a library node; "
+        "this problem is raised only where a lowering was demanded.",
+    ),
+    "STR401": Explanation(
+        "LLVM refused the code",
+        "The generated LLVM IR did not parse or verify. The message holds LLVM's own words and the nest concerned. "
+        "This is a bug in Strop: please report it with the output of `strop compile --json`.",
+    ),
+    "STR402": Explanation(
+        "unknown target",
+        "The CPU named is not among the descriptions that Strop ships. `strop doctor` prints the name of this "
+        "machine's; the message lists the known ones.",
+    ),
+    "STR403": Explanation(
+        "a runtime symbol is missing",
+        "Generated code needs a function of the runtime (threads, memory) that could not be found in this process. "
+        "`strop doctor` shows which OpenMP runtime torch has loaded.",
+    ),
+    "STR404": Explanation(
+        "the library call failed",
+        "An operator that runs through its ATen kernel raised an error. The message holds torch's own words; the "
+        "same call in eager mode fails alike.",
+    ),
+    "STR501": Explanation(
+        "a cache entry is damaged",
+        "An entry on disk did not match its checksum (a full disk, a killed process, a bad medium). It was deleted "
+        "and the model is compiled afresh; nothing needs to be done unless it happens often.",
+    ),
+    "STR502": Explanation(
+        "the cache cannot be written",
+        "The cache directory does not exist and cannot be made, is read-only, is full, or may be written by other "
+        "users (cached code is executed, so it must not). Compilation goes on without it. Set STROP_CACHE to a "
+        "directory of your own, or STROP_CACHE=off for silence.",
+    ),
+    "STR503": Explanation(
+        "not a cache key",
+        "Cache keys are hexadecimal digests of what the code depends on. This is a bug in the caller.",
+    ),
+    "STR601": Explanation(
+        "the outputs differ from eager",
+        "A comparison of compiled and eager outputs exceeded the tolerance. The message names the output and the "
+        "error relative to its scale. Please report it with the model; eager mode keeps working.",
+    ),
+}

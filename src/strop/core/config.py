@@ -1,0 +1,103 @@
+"""Options of a compilation, and how the environment sets their defaults.
+
+STROP_THREADS=2  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4  STROP_TARGET=znver3
+STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from strop.core.problem import Problem
+
+_OFF = ("0", "off", "no", "false")
+_ON = ("1", "on", "yes", "true")
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+DEFAULT_CACHE_LIMIT = 2 * 2**30
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller may decide. Everything here is plain data, so that options can be stored and compared."""
+
+    threads: int | None = None  #: None: as many as torch uses at the time of the call
+    pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
+    winograd: bool = True  #: allow Winograd for 3×3 convolutions of stride 1
+    cache: bool = True  #: read and write the disk cache
+    check: bool = False  #: verify the IR between steps
+    max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
+    target: str | None = None  #: name of a shipped machine description; None: this machine
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and (not _is_int(self.threads) or self.threads < 1):
+            raise Problem("STR001", f"threads must be a positive integer or None, got {self.threads!r}")
+        if not _is_int(self.max_variants) or self.max_variants < 1:
+            raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
+        for name in ("pack", "winograd", "cache", "check"):
+            if not isinstance(getattr(self, name), bool):
+                raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Options:
+        """The options that `STROP_…` variables ask for; what the caller gives goes before them."""
+        known = [f.name for f in fields(cls)]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise Problem("STR001", f"there is no option `{unknown[0]}`", help=f"known options: {', '.join(known)}")
+        environ = os.environ if environ is None else environ
+        found: dict[str, Any] = {}
+        for name in ("threads", "max_variants"):
+            if text := environ.get(f"STROP_{name.upper()}", ""):
+                found[name] = _integer(f"STROP_{name.upper()}", text)
+        for name in ("pack", "winograd", "check"):
+            if text := environ.get(f"STROP_{name.upper()}", ""):
+                found[name] = _switch(f"STROP_{name.upper()}", text)
+        if environ.get("STROP_CACHE", "").lower() in _OFF:
+            found["cache"] = False
+        if environ.get("STROP_TARGET"):
+            found["target"] = environ["STROP_TARGET"]
+        return cls(**{**found, **given})
+
+    @property
+    def code_key(self) -> str:
+        """The part that generated code depends on, for the cache key."""
+        return f"pack={self.pack} winograd={self.winograd} target={self.target}"
+
+
+def cache_limit(environ: Mapping[str, str] | None = None) -> int:
+    """The cache's size cap in bytes, from STROP_CACHE_LIMIT (`2GB` unless told)."""
+    environ = os.environ if environ is None else environ
+    text = environ.get("STROP_CACHE_LIMIT", "").strip()
+    if not text:
+        return DEFAULT_CACHE_LIMIT
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.lower())
+    if not found:
+        raise _unreadable("STROP_CACHE_LIMIT", text, "a size such as 500MB or 2GB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _integer(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise _unreadable(name, text, "a positive integer")
+    return int(text)
+
+
+def _switch(name: str, text: str) -> bool:
+    if text.lower() not in (*_ON, *_OFF):
+        raise _unreadable(name, text, "0 or 1")
+    return text.lower() in _ON
+
+
+def _unreadable(name: str, text: str, expected: str) -> Problem:
+    return Problem(
+        "STR005", f"{name}={text!r} cannot be read", help=f"{expected} is expected; unset it for the default"
+    )

@@ -1,0 +1,173 @@
+"""The journal: what was done, where, why, why not, and how long it took, as structured events.
+
+    with journal.step("fuse"):
+        journal.add("fusion", "conv1", "relu1 became its epilogue", saved_bytes=802816)
+        journal.add("refusal", "pool1", "its window overlaps between rows")
+
+Every front end (command line, tests, a saved session) shows these events and computes nothing of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+Kind = Literal[
+    "step", "rewrite", "fusion", "refusal", "choice", "fallback", "cache", "time", "check", "note"
+]  # fmt: skip
+KINDS: tuple[str, ...] = get_args(Kind)
+
+_log = logging.getLogger("strop")
+_said: set[tuple[str, str, str]] = set()
+_said_lock = threading.Lock()
+
+
+class StropWarning(UserWarning):
+    """Something that the user should know though the program goes on: a fallback, a damaged cache entry."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened. `depth` is the number of steps it happened in."""
+
+    kind: Kind
+    subject: str
+    message: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    depth: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "subject": self.subject, "message": self.message,
+            "data": self.data, "seconds": self.seconds, "depth": self.depth,
+        }  # fmt: skip
+
+
+class Journal:
+    """An append-only list of events. Several threads may write to one journal; steps nest per thread."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._lock = threading.Lock()
+        self._local = threading.local()
+
+    def add(
+        self, kind: Kind, subject: object, message: str = "", *, seconds: float | None = None, **data: Any
+    ) -> Event:
+        """Record one event; `data` holds whatever a machine may want to read."""
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind of event `{kind}`; known: {', '.join(KINDS)}")
+        event = Event(kind, str(subject), message, data, seconds, self._depth)
+        with self._lock:
+            self.events.append(event)
+        _log.debug("%s %s: %s", kind, subject, message)
+        return event
+
+    def warn(self, kind: Kind, subject: object, message: str, **data: Any) -> Event:
+        """Record an event that the user must see too; the same words are shown once per process."""
+        event = self.add(kind, subject, message, **data)
+        with _said_lock:
+            news = (kind, event.subject, message) not in _said
+            _said.add((kind, event.subject, message))
+        if news:
+            warnings.warn(f"{subject}: {message}" if str(subject) else message, StropWarning, stacklevel=3)
+        return event
+
+    @contextmanager
+    def step(self, name: str, **data: Any) -> Iterator[None]:
+        """Time what happens inside; its event stands before those of the inside, even if an exception leaves it."""
+        event = Event("step", name, "", data, None, self._depth)
+        with self._lock:
+            position = len(self.events)
+            self.events.append(event)
+        self._local.depth = event.depth + 1
+        start = time.perf_counter()
+        outcome = "failed"
+        try:
+            yield
+            outcome = ""
+        finally:
+            self._local.depth = event.depth
+            done = replace(event, seconds=time.perf_counter() - start, message=outcome)
+            with self._lock:
+                self.events[position] = done
+
+    def of(self, *kinds: Kind) -> list[Event]:
+        """The events of these kinds, in order."""
+        return [event for event in self.events if event.kind in kinds]
+
+    def count(self) -> dict[str, int]:
+        """How many events of each kind, in the order of `KINDS`."""
+        found = Counter(event.kind for event in self.events)
+        return {kind: found[kind] for kind in KINDS if found[kind]}  # type: ignore[index]
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """All events as a JSON list."""
+        return json.dumps([event.to_json() for event in self.events], default=str, indent=indent)
+
+    def explain(self, *, full: bool = False) -> str:
+        """The events for people. Runs of events that say the same of many subjects share a line unless `full`."""
+        if not self.events:
+            return "nothing was recorded"
+        lines = []
+        for run in _runs(list(self.events), full):
+            lines.append(_line(run))
+        counts = ", ".join(f"{n} {_plural(kind, n)}" for kind, n in self.count().items())
+        return "\n".join([*lines, "", counts])
+
+    @property
+    def _depth(self) -> int:
+        return getattr(self._local, "depth", 0)
+
+
+def forget_warnings() -> None:
+    """Let `Journal.warn` show again what it has shown before."""
+    with _said_lock:
+        _said.clear()
+
+
+def _runs(events: list[Event], full: bool) -> Iterator[list[Event]]:
+    run: list[Event] = []
+    for event in events:
+        same = run and (event.kind, event.message, event.depth) == (run[0].kind, run[0].message, run[0].depth)
+        if run and (full or not same or event.kind == "step"):
+            yield run
+            run = []
+        run.append(event)
+    if run:
+        yield run
+
+
+def _line(run: list[Event]) -> str:
+    event = run[0]
+    indent = "  " * event.depth
+    if event.kind == "step":
+        label = indent + event.subject + (f"  ({event.message})" if event.message else "")
+        return f"{label:<60}{_duration(event.seconds):>10}"
+    subjects = ", ".join(e.subject for e in run[:3]) + (f" and {len(run) - 3} more" if len(run) > 3 else "")
+    told = f"{indent}{event.kind:<9} {subjects}" + (f": {event.message}" if event.message else "")
+    total = sum(e.seconds or 0.0 for e in run)
+    return told + (f"  {_duration(total)}" if total else "")
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "…"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _plural(word: str, count: int) -> str:
+    if count == 1 or word == "cache":
+        return word
+    return word + "s"

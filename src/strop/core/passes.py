@@ -1,0 +1,229 @@
+"""Passes as values: a frozen dataclass that says whether it applies, why not, and prints as text that parses back.
+
+    @dataclass(frozen=True)
+    class Split(Pass):
+        nest: str
+        loop: str
+        by: int
+
+    str(Split("conv1", "ow", 6)) == "split{nest=conv1 loop=ow by=6}"
+    Pass.parse("split{nest=conv1 loop=ow by=6}") == Split("conv1", "ow", 6)
+
+The planner, a saved session and a person all speak this text; nothing else changes a nest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+from strop.core.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of a legality check. Truthy when allowed; a refusal always carries its reason."""
+
+    ok: bool
+    why: str = ""
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.ok and not self.why:
+            raise ValueError("a refusal needs a reason")
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        answer = "yes" if self.ok else "no"
+        reason = f": {self.why}" if self.why else ""
+        return f"{answer}{reason} ({self.where})" if self.where else f"{answer}{reason}"
+
+
+def yes(why: str = "", where: object = "") -> Verdict:
+    return Verdict(True, why, str(where))
+
+
+def no(why: str, where: object = "") -> Verdict:
+    return Verdict(False, why, str(where))
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One transformation with its parameters. Fields hold numbers, strings, booleans, None and tuples of these."""
+
+    registry: ClassVar[dict[str, type[Pass]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name = cls.__name__.lower()
+        known = Pass.registry.get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"two passes are called `{name}`: {known.__module__} and {cls.__module__}")
+        Pass.registry[name] = cls
+
+    def check(self, ir: Any) -> Verdict:
+        """Whether `apply` may be called on this IR, and if not, why."""
+        raise NotImplementedError
+
+    def apply(self, ir: Any) -> Any:
+        """The transformed IR; the given one stays as it is."""
+        raise NotImplementedError
+
+    @classmethod
+    def space(cls, ir: Any) -> Iterator[Pass]:
+        """The useful instances of this pass on this IR; none unless a pass says otherwise."""
+        return iter(())
+
+    def __call__(self, ir: Any) -> Any:
+        """`apply` after `check`; a refusal is raised as a Problem."""
+        verdict = self.check(ir)
+        if not verdict:
+            raise Problem("STR301", f"{self}: {verdict.why}", where=verdict.where)
+        return self.apply(ir)
+
+    def __str__(self) -> str:
+        given = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
+        body = " ".join(f"{name}={_write(value)}" for name, value in given)
+        return f"{type(self).__name__.lower()}{{{body}}}"
+
+    @staticmethod
+    def parse(text: str) -> Pass:
+        """The pass that prints as `text`."""
+        reader = _Reader(text)
+        made = reader.one()
+        reader.end()
+        return made
+
+    @staticmethod
+    def parse_all(text: str) -> list[Pass]:
+        """Every pass of a script: separated by blanks, newlines or semicolons, `#` starts a comment."""
+        reader = _Reader(text)
+        made = []
+        while not reader.at_end():
+            made.append(reader.one())
+        return made
+
+
+_BARE = re.compile(r"[A-Za-z_][\w.\-/:+%]*")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?|inf|nan)(?![\w.])")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BLANK = re.compile(r"(?:[\s;]|#[^\n]*)*")
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def _write(value: object) -> str:
+    if isinstance(value, tuple):
+        return "(" + ",".join(map(_write, value)) + ")"
+    for word, constant in _WORDS.items():
+        if value is constant:
+            return word
+    if isinstance(value, int | float):
+        return repr(value)
+    if not isinstance(value, str):
+        raise TypeError(f"a pass holds numbers, strings, booleans, None and tuples, not {type(value).__name__}")
+    plain = _BARE.fullmatch(value) and value not in _WORDS and not _NUMBER.fullmatch(value)
+    return value if plain else json.dumps(value)
+
+
+class _Reader:
+    """A recursive-descent reader over the text of passes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def one(self) -> Pass:
+        self._skip()
+        name = self._take(_BARE, "the name of a pass")
+        cls = Pass.registry.get(name)
+        if cls is None:
+            known = ", ".join(sorted(Pass.registry)) or "none"
+            raise self._problem(f"there is no pass `{name}`", f"known passes: {known}")
+        self._expect("{")
+        values: dict[str, object] = {}
+        while not self._peek("}"):
+            field = self._take(_BARE, "a field name")
+            if field in values:
+                raise self._problem(f"`{field}` is given twice")
+            self._expect("=")
+            values[field] = self._value()
+        self._expect("}")
+        self._check_fields(cls, values)
+        return cls(**values)
+
+    def at_end(self) -> bool:
+        self._skip()
+        return self.at == len(self.text)
+
+    def end(self) -> None:
+        if not self.at_end():
+            raise self._problem("something follows the pass")
+
+    def _check_fields(self, cls: type[Pass], values: dict[str, object]) -> None:
+        names = [f.name for f in fields(cls)]
+        unknown = [name for name in values if name not in names]
+        required = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
+        missing = [name for name in required if name not in values]
+        if unknown or missing:
+            told = [f"has no field `{n}`" for n in unknown] + [f"needs `{n}`" for n in missing]
+            raise self._problem(f"`{cls.__name__.lower()}` {', '.join(told)}", f"its fields: {', '.join(names)}")
+
+    def _value(self) -> object:
+        self._skip()
+        if self._peek("("):
+            return self._tuple()
+        if number := _NUMBER.match(self.text, self.at):
+            self.at = number.end()
+            text = number.group()
+            return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+        if quoted := _QUOTED.match(self.text, self.at):
+            self.at = quoted.end()
+            return json.loads(quoted.group())
+        word = self._take(_BARE, "a value")
+        return _WORDS.get(word, word)
+
+    def _tuple(self) -> tuple[object, ...]:
+        self._expect("(")
+        values: list[object] = []
+        while not self._peek(")"):
+            values.append(self._value())
+            if not self._peek(")"):
+                self._expect(",")
+        self._expect(")")
+        return tuple(values)
+
+    def _skip(self) -> None:
+        blank = _BLANK.match(self.text, self.at)
+        self.at = blank.end() if blank else self.at
+
+    def _peek(self, mark: str) -> bool:
+        self._skip()
+        return self.text.startswith(mark, self.at)
+
+    def _expect(self, mark: str) -> None:
+        if not self._peek(mark):
+            raise self._problem(f"`{mark}` is expected")
+        self.at += 1
+
+    def _take(self, pattern: re.Pattern[str], what: str) -> str:
+        self._skip()
+        found = pattern.match(self.text, self.at)
+        if not found:
+            raise self._problem(f"{what} is expected")
+        self.at = found.end()
+        return found.group()
+
+    def _problem(self, message: str, help: str = "") -> Problem:
+        line = self.text.count("\n", 0, self.at) + 1
+        column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1
+        near = self.text[self.at : self.at + 20].split("\n")[0] or "the end"
+        return Problem(
+            "STR302",
+            f"{message} at line {line}, column {column} (before `{near}`)",
+            help=help or "a pass is written `split{nest=conv1 loop=ow by=6}`",
+        )

@@ -1,0 +1,479 @@
+"""Rewrite rules as data, and the engine that applies them bottom-up until nothing changes.
+
+    x, y = Var("x"), Var("y")
+    tidy = Rules(
+        Rule("x·1 → x", P.mul(x, 1.0), lambda x: x),
+        Rule("relu∘relu → relu", P.relu(P.relu(x)), lambda x: relu(x)),
+        Rule("softmax over the last dimension", P.softmax(x, dim=Var("d")), make_rows, when=last_dimension),
+    )
+
+Patterns look from a node down to its inputs. `make` and `when` receive what the pattern bound, by parameter name;
+`root` is the matched node and `match` the whole match. A guard answers with a bool where the rule simply isn't
+meant, or with a Verdict whose reason is worth telling. The engine knows no operator: a `Dialect` says which
+operators commute, which number a node stands for, and how a new node inherits its name and origin.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import copysign, isclose
+from typing import Any, Protocol, TypeVar
+
+from strop.core.passes import Verdict, no, yes
+from strop.core.problem import Problem
+
+
+class Term(Protocol):
+    """What the engine asks of a node: immutable, compared by identity."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Any, ...]: ...
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+    def with_inputs(self, inputs: Any) -> Any: ...
+
+
+class Recorder(Protocol):
+    """Whoever wants to hear of rewrites: a journal."""
+
+    def add(self, kind: Any, subject: object, message: str = "", **data: Any) -> Any: ...
+
+
+N = TypeVar("N", bound=Term)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A partial match: what is bound so far, and the nodes that operators of the pattern matched."""
+
+    bound: Mapping[str, Any] = field(default_factory=dict)
+    interior: tuple[Any, ...] = ()
+
+    def bind(self, name: str, value: Any) -> Found | None:
+        if name not in self.bound:
+            return Found({**self.bound, name: value}, self.interior)
+        known = self.bound[name]
+        same = known is value or (not hasattr(value, "with_inputs") and known == value)
+        return self if same else None
+
+    def through(self, node: Any) -> Found:
+        return Found(self.bound, (*self.interior, node))
+
+
+class Pattern:
+    """Matches a node in zero or more ways."""
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        raise NotImplementedError
+
+    def ops(self) -> frozenset[str] | None:
+        """The operators that a matching node can have; None when any."""
+        return None
+
+
+@dataclass(frozen=True)
+class Var(Pattern):
+    """Any node (or attribute value) for which `where` holds; each occurrence of one name must be the same node."""
+
+    name: str
+    where: Callable[[Any], bool] | None = None
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        if self.where is not None and not self.where(node):
+            return
+        extended = found.bind(self.name, node)
+        if extended is not None:
+            yield extended
+
+
+@dataclass(frozen=True)
+class Bind(Pattern):
+    """What `pattern` matches, under a name."""
+
+    name: str
+    pattern: Pattern
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        for inner in self.pattern.match(node, found):
+            extended = inner.bind(self.name, node)
+            if extended is not None:
+                yield extended
+
+    def ops(self) -> frozenset[str] | None:
+        return self.pattern.ops()
+
+
+@dataclass(frozen=True)
+class Either(Pattern):
+    """The first of several forms comes first."""
+
+    forms: tuple[Pattern, ...]
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        for form in self.forms:
+            yield from form.match(node, found)
+
+    def ops(self) -> frozenset[str] | None:
+        known = [form.ops() for form in self.forms]
+        return None if any(k is None for k in known) else frozenset().union(*(k for k in known if k is not None))
+
+
+@dataclass(frozen=True)
+class Op(Pattern):
+    """One of `names` applied to inputs that match; an `open` pattern leaves the inputs after these free."""
+
+    names: frozenset[str]
+    inputs: tuple[Pattern, ...]
+    attrs: Mapping[str, Any]
+    commutes: bool = False
+    open: bool = False
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        count = len(node.inputs)
+        if node.op not in self.names or count < len(self.inputs) or (count > len(self.inputs) and not self.open):
+            return
+        start: Found | None = found.through(node)
+        for key, wanted in self.attrs.items():
+            start = _match_attr(wanted, node.attrs.get(key), start) if start is not None else None
+        if start is None:
+            return
+        yield from _match_all(self.inputs, node.inputs, start)
+        if self.commutes and node.inputs[0] is not node.inputs[1]:
+            yield from _match_all(self.inputs, node.inputs[::-1], start)
+
+    def ops(self) -> frozenset[str] | None:
+        return self.names
+
+
+@dataclass(frozen=True)
+class Chain(Pattern):
+    """A nest of one associative and commutative operator over exactly these factors, in any order and grouping."""
+
+    op: str
+    factors: tuple[Pattern, ...]
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        if node.op == self.op:
+            for leaves, interior in _groupings(node, self.op, len(self.factors)):
+                yield from self._assign(leaves, Found(found.bound, (*found.interior, *interior)))
+
+    def _assign(self, leaves: tuple[Any, ...], found: Found, done: int = 0) -> Iterator[Found]:
+        if done == len(self.factors):
+            yield found
+            return
+        for i, leaf in enumerate(leaves):
+            for extended in self.factors[done].match(leaf, found):
+                yield from self._assign(leaves[:i] + leaves[i + 1 :], extended, done + 1)
+
+    def ops(self) -> frozenset[str] | None:
+        return frozenset((self.op,))
+
+
+@dataclass(frozen=True)
+class Number(Pattern):
+    """A node all of whose elements equal one number: bound under `name`, or compared with `value`."""
+
+    read: Callable[[Any], Any]
+    name: str = ""
+    value: Any = None
+    tolerance: float = 0.0
+
+    def match(self, node: Any, found: Found) -> Iterator[Found]:
+        number = self.read(node)
+        if number is None:
+            return
+        if self.value is not None:
+            if self._equals(number):
+                yield found
+            return
+        extended = found.bind(self.name, number)
+        if extended is not None:
+            yield extended
+
+    def _equals(self, number: Any) -> bool:
+        """The sign of a zero counts: x + 0.0 is not x when x is -0.0."""
+        if self.tolerance:
+            return isclose(number, self.value, rel_tol=self.tolerance)
+        return bool(number == self.value) and copysign(1.0, number) == copysign(1.0, self.value)
+
+
+def _match_attr(wanted: Any, value: Any, found: Found) -> Found | None:
+    if isinstance(wanted, Var):
+        return next(wanted.match(value, found), None)
+    if callable(wanted):
+        return found if wanted(value) else None
+    return found if wanted == value else None
+
+
+def _match_all(patterns: Sequence[Pattern], nodes: Sequence[Any], found: Found) -> Iterator[Found]:
+    if not patterns:
+        yield found
+        return
+    for extended in patterns[0].match(nodes[0], found):
+        yield from _match_all(patterns[1:], nodes[1:], extended)
+
+
+def _groupings(node: Any, op: str, count: int) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """The ways to see `node` as `count` operands under nested `op`s, each with the nodes in between."""
+    if count == 1:
+        yield (node,), ()
+        return
+    if node.op != op:
+        return
+    left, right = node.inputs
+    for k in range(1, count):
+        for first, above in _groupings(left, op, k):
+            for second, below in _groupings(right, op, count - k):
+                yield (*first, *second), (node, *above, *below)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What patterns and engine must know of the operators; `P.add(x, y)` makes a pattern of an operator.
+
+    `adopt(new, old)` gives a new node the name and origin of the one it replaces, where it has none.
+    """
+
+    commutative: frozenset[str]
+    read_number: Callable[[Any], Any]
+    adopt: Callable[[Any, Any], Any]
+
+    def __getattr__(self, op: str) -> Callable[..., Op]:
+        if op.startswith("_"):
+            raise AttributeError(op)
+        return lambda *inputs, **attrs: self.op(op.rstrip("_"), *inputs, **attrs)
+
+    def op(self, names: str | Iterable[str], *inputs: Any, **attrs: Any) -> Op:
+        """A pattern for one of several operators; a last input `...` stands for any further ones."""
+        known = frozenset((names,) if isinstance(names, str) else names)
+        free = inputs[-1:] == (...,)
+        patterns = tuple(map(self.pattern, inputs[:-1] if free else inputs))
+        return Op(known, patterns, attrs, known <= self.commutative and not free, free)
+
+    def product(self, *factors: Any) -> Chain:
+        return Chain("mul", tuple(map(self.pattern, factors)))
+
+    def either(self, *forms: Any) -> Either:
+        return Either(tuple(map(self.pattern, forms)))
+
+    def number(self, name: str) -> Number:
+        return Number(self.read_number, name)
+
+    def about(self, value: float) -> Number:
+        """A number written with a few digits more or less."""
+        return Number(self.read_number, value=value, tolerance=1e-6)
+
+    def pattern(self, item: Any) -> Pattern:
+        return item if isinstance(item, Pattern) else Number(self.read_number, value=item)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A rule's pattern on a node, with what surrounds it."""
+
+    root: Any
+    bound: Mapping[str, Any]
+    interior: tuple[Any, ...]
+    uses: Callable[[Any], int]
+    returned: Callable[[Any], bool]
+
+    def alone(self) -> Verdict:
+        """Whether nobody but the match itself uses its intermediate values."""
+        nodes = dict.fromkeys((*self.interior, self.root))
+        for node in nodes:
+            if node is self.root:
+                continue
+            inside = sum(used is node for user in nodes for used in user.inputs)
+            if self.returned(node):
+                return no(f"the intermediate %{node.name} (`{node.op}`) is returned")
+            if self.uses(node) > inside:
+                return no(f"the intermediate %{node.name} (`{node.op}`) is used elsewhere")
+        return yes()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """pattern → make(…), if when(…). `make` may answer None when nothing would change."""
+
+    name: str
+    pattern: Pattern
+    make: Callable[..., Any]
+    when: Callable[..., Verdict | bool] | None = None
+    _asks: Mapping[Callable[..., Any], tuple[str, ...]] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        functions = [f for f in (self.make, self.when) if f is not None]
+        asks = {function: tuple(inspect.signature(function).parameters) for function in functions}
+        object.__setattr__(self, "_asks", asks)
+
+    def call(self, function: Callable[..., Any], match: Match) -> Any:
+        given = {"root": match.root, "match": match, **match.bound}
+        return function(**{name: given.get(name) for name in self._asks[function]})
+
+
+class Rules:
+    """An ordered set of rules; the first that applies wins."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
+        self._by_op: dict[str, tuple[Rule, ...]] = {}
+
+    def __add__(self, other: Rules) -> Rules:
+        return Rules(*self.rules, *other.rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def at(self, op: str) -> tuple[Rule, ...]:
+        """The rules that can match a node of this operator."""
+        if op not in self._by_op:
+            able = tuple(r for r in self.rules if (ops := r.pattern.ops()) is None or op in ops)
+            self._by_op[op] = able
+        return self._by_op[op]
+
+
+def rewrite(roots: Sequence[N], rules: Rules, dialect: Dialect, journal: Recorder | None = None) -> tuple[N, ...]:
+    """The values `roots` after every rule was applied everywhere, again and again until none applies.
+
+    Linear in the graph for each sweep; two or three sweeps are usual, since a node's inputs are finished before it.
+    Rewrites are told to the journal as they happen, refusals only if they still hold at the end.
+    """
+    for _ in range(_SWEEPS):
+        sweep = _Sweep(roots, rules, dialect, journal)
+        roots = sweep.run()
+        if not sweep.fired:
+            sweep.tell_refusals()
+            return tuple(roots)
+    raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(sweep.last_names())}")
+
+
+_SWEEPS = 50
+
+
+class _Sweep:
+    """One bottom-up pass. `uses` counts edges (and returns) into each live node, kept exact while nodes change."""
+
+    def __init__(self, roots: Sequence[Any], rules: Rules, dialect: Dialect, journal: Recorder | None) -> None:
+        self.roots, self.rules, self.dialect, self.journal = roots, rules, dialect, journal
+        self.order = tuple(topological(roots))
+        self.uses: Counter[Any] = Counter(roots)
+        for node in self.order:
+            self.uses.update(node.inputs)
+        self.returned = set(roots)
+        self.made: dict[Any, Any] = {}
+        self.settled: set[Any] = set()
+        self.fired: list[str] = []
+        self.refusals: dict[tuple[str, str, str], None] = {}
+        self.fuel = 100 * len(self.order) + 10_000
+
+    def run(self) -> tuple[Any, ...]:
+        for node in self.order:
+            rebuilt = node.with_inputs(tuple(self.made[i] for i in node.inputs))
+            self.succeed(node, rebuilt)
+            result = self.made[node] = self.settle(rebuilt)
+            if node in self.returned:
+                self.returned.add(result)
+        return tuple(self.made[root] for root in self.roots)
+
+    def settle(self, node: Any) -> Any:
+        """`node`, whose inputs are settled, after all rules at its root."""
+        while node not in self.settled:
+            replaced = self.step(node)
+            if replaced is None:
+                self.settled.add(node)
+                return node
+            self.retain(replaced)
+            self.succeed(node, replaced)
+            self.release(node)
+            node = self.install(replaced, node)
+        return node
+
+    def step(self, node: Any) -> Any | None:
+        for rule in self.rules.at(node.op):
+            for found in rule.pattern.match(node, Found()):
+                match = Match(node, found.bound, found.interior, self.uses.__getitem__, self.returned.__contains__)
+                verdict = True if rule.when is None else rule.call(rule.when, match)
+                if not verdict:
+                    if isinstance(verdict, Verdict):
+                        self.refusals[rule.name, node.name, verdict.why] = None
+                    continue
+                new = rule.call(rule.make, match)
+                if new is None or new is node:
+                    continue
+                self.record(rule, node)
+                return new
+        return None
+
+    def install(self, new: Any, old: Any) -> Any:
+        """Settle what a rule made, from the nodes that were there already up to `new`."""
+        if new in self.settled:
+            return new
+        if new not in self.made:
+            inputs = tuple(self.install(i, old) for i in new.inputs)
+            node = self.dialect.adopt(new.with_inputs(inputs), old)
+            self.succeed(new, node)
+            self.made[new] = self.settle(node)
+        return self.made[new]
+
+    def succeed(self, old: Any, new: Any) -> None:
+        """Whoever used `old` will use `new`."""
+        if new is not old:
+            self.uses[new] += self.uses[old]
+
+    def retain(self, new: Any) -> None:
+        """Count the edges of the nodes that a rule made."""
+        fresh = {new: None} if new not in self.settled else {}
+        stack = list(fresh)
+        while stack:
+            node = stack.pop()
+            self.uses.update(node.inputs)
+            inner = [i for i in dict.fromkeys(node.inputs) if i not in self.settled and i not in fresh]
+            fresh.update(dict.fromkeys(inner))
+            stack.extend(inner)
+
+    def release(self, dead: Any) -> None:
+        stack = list(dead.inputs)
+        while stack:
+            used = stack.pop()
+            self.uses[used] -= 1
+            if self.uses[used] == 0:
+                stack.extend(used.inputs)
+
+    def record(self, rule: Rule, node: Any) -> None:
+        self.fired.append(rule.name)
+        if len(self.fired) > self.fuel:
+            raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(self.last_names())}")
+        if self.journal is not None:
+            self.journal.add("rewrite", node.name, rule.name, op=node.op)
+
+    def tell_refusals(self) -> None:
+        if self.journal is not None:
+            for rule, subject, why in self.refusals:
+                self.journal.add("refusal", subject, f"{rule}: {why}", rule=rule)
+
+    def last_names(self) -> list[str]:
+        return list(dict.fromkeys(self.fired[-20:]))
+
+
+def topological(roots: Iterable[N]) -> Iterator[N]:
+    """Every node that `roots` need, inputs before users, in a fixed order."""
+    done: set[N] = set()
+    for root in roots:
+        stack: list[tuple[N, bool]] = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if node in done:
+                continue
+            if expanded:
+                done.add(node)
+                yield node
+            else:
+                stack.append((node, True))
+                stack.extend((used, False) for used in reversed(node.inputs))

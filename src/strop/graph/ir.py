@@ -1,0 +1,182 @@
+"""The operator graph: immutable nodes that point at their inputs.
+
+    %conv1: f32[1,64,112,112] = conv(%x, %conv1.weight) {stride=(2, 2), …}    # net.py:41 conv1
+
+A node is a value. A node with several results has several `types`; `item` nodes pick one.
+Two nodes are the same only when they are the same object; `Graph.key` hashes the structure.
+The operators and what their attributes mean are documented in `graph/operators.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from strop.core.dtypes import SIZES
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """What is known of a tensor before it runs."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.size * SIZES[self.dtype]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where in the user's program a value comes from."""
+
+    file: str = ""
+    line: int = 0
+    module: str = ""  # dotted path of the nn.Module, "layers.0.attn"
+
+    def __str__(self) -> str:
+        place = f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else ""
+        return " ".join(part for part in (place, self.module) if part)
+
+
+NOWHERE = Origin()
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation. `attrs` holds plain Python values only (numbers, strings, tuples, None)."""
+
+    op: str
+    inputs: tuple[Node, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    types: tuple[Type, ...] = ()
+    name: str = ""
+    origin: Origin = NOWHERE
+
+    @property
+    def type(self) -> Type:
+        """The type of a node with one result."""
+        if len(self.types) != 1:
+            raise ValueError(f"{self.name}: `{self.op}` has {len(self.types)} results; take an `item`")
+        return self.types[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> str:
+        return self.type.dtype
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        """The same operation on other values (itself when nothing changed)."""
+        if len(inputs) == len(self.inputs) and all(a is b for a, b in zip(inputs, self.inputs)):
+            return self
+        return replace(self, inputs=inputs)
+
+    def __str__(self) -> str:
+        types = ", ".join(map(str, self.types))
+        inputs = ", ".join(f"%{i.name}" for i in self.inputs)
+        attrs = " {" + ", ".join(f"{k}={v!r}" for k, v in sorted(self.attrs.items())) + "}" if self.attrs else ""
+        comment = f"    # {self.origin}" if str(self.origin) else ""
+        return f"%{self.name}: {types} = {self.op}({inputs}){attrs}{comment}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A whole program: what it takes, what it returns, what it writes back.
+
+    `inputs` are nodes of op `input` in calling order; `params` are nodes of op `param` (parameters and
+    buffers, values unknown to the compiler). `mutations` pairs an input or param with the value that it
+    must hold when the program ends.
+    """
+
+    inputs: tuple[Node, ...]
+    params: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    mutations: tuple[tuple[Node, Node], ...] = ()
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every reachable node, inputs before users, in a fixed order."""
+        return tuple(_topological((*self.inputs, *self.params, *self.roots)))
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        return (*self.outputs, *(value for _, value in self.mutations))
+
+    @cached_property
+    def users(self) -> Mapping[Node, tuple[Node, ...]]:
+        found: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for used in dict.fromkeys(node.inputs):
+                found[used].append(node)
+        return {node: tuple(by) for node, by in found.items()}
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of everything that code generation may depend on (not names, not origins)."""
+        number = {node: i for i, node in enumerate(self.nodes)}
+        digest = hashlib.sha256()
+        for node in self.nodes:
+            inputs = [number[i] for i in node.inputs]
+            digest.update(repr((node.op, inputs, sorted(node.attrs.items()), node.types)).encode())
+        digest.update(repr([number[n] for n in (*self.inputs, *self.params, *self.outputs)]).encode())
+        digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
+        return digest.hexdigest()
+
+    def map(self, new: Mapping[Node, Node]) -> Graph:
+        """The graph in which each node of `new` is replaced; users are rebuilt."""
+        made: dict[Node, Node] = {}
+        for node in self.nodes:
+            replaced = new.get(node, node)
+            if replaced is node:
+                replaced = node.with_inputs(tuple(made[i] for i in node.inputs))
+            made[node] = replaced
+        return Graph(
+            inputs=self.inputs,
+            params=self.params,
+            outputs=tuple(made[n] for n in self.outputs),
+            mutations=tuple((target, made[value]) for target, value in self.mutations),
+        )
+
+    def __str__(self) -> str:
+        lines = [str(node) for node in self.nodes]
+        lines += [f"%{target.name} <- %{value.name}" for target, value in self.mutations]
+        lines.append("return " + ", ".join(f"%{node.name}" for node in self.outputs))
+        return "\n".join(lines)
+
+
+def _topological(roots: Iterable[Node]) -> Iterator[Node]:
+    done: set[Node] = set()
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if node in done:
+                continue
+            if expanded:
+                done.add(node)
+                yield node
+            else:
+                stack.append((node, True))
+                stack.extend((i, False) for i in reversed(node.inputs))

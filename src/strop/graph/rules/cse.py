@@ -1,0 +1,42 @@
+"""Common subexpressions and dead code: equal computations become one node, unneeded ones none.
+
+Dead nodes need no sweep: a graph consists of what its outputs and mutations reach. Inputs and params always stay in
+the signature.
+"""
+
+from __future__ import annotations
+
+from strop.core.rewrite import Recorder
+from strop.graph.ir import Graph, Node
+from strop.graph.rules.language import IMPURE
+
+Key = tuple[object, ...]
+
+
+def share(graph: Graph, journal: Recorder | None = None) -> Graph:
+    """The graph in which each computation happens once. `repr` tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    first: dict[Key, Node] = {}
+    made: dict[Node, Node] = {}
+    for node in graph.nodes:
+        rebuilt = node.with_inputs(tuple(made[i] for i in node.inputs))
+        if node.op in IMPURE or node.op in ("input", "param"):
+            made[node] = rebuilt
+            continue
+        key = (node.op, tuple(map(id, rebuilt.inputs)), repr(sorted(node.attrs.items())), node.types)
+        made[node] = first.setdefault(key, rebuilt)
+        if made[node] is not rebuilt and journal is not None and node.op not in ("full", "constant", "arange"):
+            journal.add("rewrite", node.name, f"the same as %{made[node].name}", op=node.op)
+    return _remade(graph, made)
+
+
+def drop_idle_mutations(graph: Graph, journal: Recorder | None = None) -> Graph:
+    """Without the mutations that write a value back to itself."""
+    busy = tuple((target, value) for target, value in graph.mutations if value is not target)
+    return graph if len(busy) == len(graph.mutations) else Graph(graph.inputs, graph.params, graph.outputs, busy)
+
+
+def _remade(graph: Graph, made: dict[Node, Node]) -> Graph:
+    if all(made[root] is root for root in graph.roots):
+        return graph
+    mutations = tuple((target, made[value]) for target, value in graph.mutations)
+    return Graph(graph.inputs, graph.params, tuple(made[n] for n in graph.outputs), mutations)

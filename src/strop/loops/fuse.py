@@ -1,0 +1,386 @@
+"""Level 3: nests that meet in a buffer become one, so that the buffer need not exist.
+
+Two rewrites do all of it, each answering with a reason where it refuses:
+
+    inline    a pointwise producer's expression is computed where its consumer reads it (a prologue)
+    epilogue  a pointwise consumer's statement runs right after its producer's value is known, on the same point
+
+A consumer behind a view (reshape, permute) is re-indexed by the producer's own loops, so views cost nothing here either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Protocol
+
+from strop.core.passes import Verdict, no, yes
+from strop.loops.index import Index, Quotient, Remainder, Var, index_of
+from strop.loops.ir import Apply, Buffer, Expr, Load, Loop, Nest, Store, index_loads, loads, replace_loads
+from strop.loops.lower.driver import LibraryCall, Lowered, Step
+
+#: functions that cost tens of cycles: never computed twice
+EXPENSIVE = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid pow "
+    "atan2 fmod mod floordiv truncdiv div sqrt rsqrt reciprocal".split()
+)
+CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
+
+
+class Log(Protocol):
+    def add(self, kind: str, subject: str, message: str = "", **data: object) -> object: ...
+
+
+def fuse(lowered: Lowered, journal: Log) -> Lowered:
+    """Fuse until nothing more can be."""
+    work = _Fusion(list(lowered.nests), lowered, journal)
+    work.run()
+    return replace(lowered, nests=tuple(work.steps))
+
+
+class _Fusion:
+    def __init__(self, steps: list[Step], lowered: Lowered, journal: Log) -> None:
+        self.steps = steps
+        self.kept = frozenset(lowered.outputs)
+        self.journal = journal
+        self.refused: set[tuple[str, str, str]] = set()
+
+    def run(self) -> None:
+        """Producers into consumers first (fewer, larger expressions), then consumers behind producers."""
+        position = 0
+        while position < len(self.steps):
+            step = self.steps[position]
+            if not (isinstance(step, Nest) and self._inline(position, step)):
+                position += 1
+        position = 0
+        while position < len(self.steps):
+            step = self.steps[position]
+            if not (isinstance(step, Nest) and self._append(position, step)):
+                position += 1
+
+    def readers(self, buffer: Buffer) -> list[int]:
+        return [i for i, step in enumerate(self.steps) if buffer in _reads(step)]
+
+    def in_parts(self, buffer: Buffer) -> bool:
+        """Whether several steps write a buffer: each a slice of it, or one over what another wrote."""
+        return sum(buffer in _writes(step) for step in self.steps) > 1
+
+    def _refuse(self, kind: str, a: str, b: str, verdict: Verdict) -> None:
+        key = (kind, a, b)
+        if key not in self.refused:
+            self.refused.add(key)
+            self.journal.add("refusal", a, f"{kind} with {b}: {verdict.why}")
+
+    def _inline(self, position: int, producer: Nest) -> bool:
+        """Compute `producer` inside all of its readers; True when it went away."""
+        if not is_pointwise(producer) or len(producer.body) != 1:
+            return False
+        buffer = producer.writes[0]
+        if buffer in self.kept or buffer.space != "arena":
+            return False
+        readers = self.readers(buffer)
+        if not readers or self.in_parts(buffer):
+            return False
+        for i in readers:
+            consumer = self.steps[i]
+            verdict = can_inline(producer, consumer, len(readers))
+            if not verdict:
+                self._refuse("inline", producer.name, consumer.name, verdict)
+                return False
+        later = self.steps[position + 1 : readers[-1] + 1]
+        overwritten = {b for step in later[:-1] for b in _writes(step)} & set(producer.reads)
+        if overwritten:
+            return False
+        for i in readers:
+            consumer = self.steps[i]
+            assert isinstance(consumer, Nest)
+            self.steps[i] = inline(producer, consumer)
+            self.journal.add("fusion", consumer.name, f"computes {producer.name} where it reads it", saved_bytes=2 * buffer.bytes)
+        del self.steps[position]
+        return True
+
+    def _append(self, position: int, consumer: Nest) -> bool:
+        """Run `consumer` as the epilogue of the last nest that produces what it reads; True when it moved."""
+        if not is_pointwise(consumer):
+            return False
+        for i in range(position - 1, -1, -1):
+            producer = self.steps[i]
+            shared = [b for b in _writes(producer) if b in consumer.reads]
+            if not shared:
+                continue
+            if isinstance(producer, LibraryCall) or self.in_parts(shared[0]):
+                return False
+            fused, verdict = epilogue(producer, consumer, shared[0])
+            if len(shared) > 1:
+                fused, verdict = None, no("it reads several results, which the producer may not have at the same time")
+            if fused is None:
+                self._refuse("epilogue", consumer.name, producer.name, verdict)
+                return False
+            gone = shared[0] not in self.kept and len(self.readers(shared[0])) == 1 and shared[0].space == "arena"
+            if gone:
+                fused = _drop_store(fused, shared[0])
+            self.steps[i] = fused
+            del self.steps[position]
+            saved = shared[0].bytes * (2 if gone else 1)
+            self.journal.add("fusion", producer.name, f"{consumer.name} became its epilogue", saved_bytes=saved)
+            return True
+        return False
+
+
+def _reads(step: Step) -> Sequence[Buffer]:
+    return step.reads if isinstance(step, Nest) else step.inputs
+
+
+def _writes(step: Step) -> Sequence[Buffer]:
+    return step.writes if isinstance(step, Nest) else step.outputs
+
+
+def is_pointwise(nest: Nest) -> bool:
+    """Only parallel loops around plain statements, each writing its own elements."""
+    if any(isinstance(item, Nest) or item.reduce for item in nest.body):
+        return False
+    return all(loop.kind == "parallel" for loop in nest.loops) and not nest.scratch
+
+
+def _plain(index: Sequence[Index], loops: Sequence[Loop]) -> bool:
+    """Whether an index is exactly the loop variables, each in its own dimension."""
+    found = [part.terms[0][0] for part in index if part.terms]
+    ones = [loop.var for loop in loops if loop.extent > 1]
+    return all(len(p.terms) <= 1 and not p.const and all(f == 1 for _, f in p.terms) for p in index) and (
+        len(found) == len(ones) and set(found) == set(ones)
+    )
+
+
+# ---- inline ----------------------------------------------------------------------------------------------------------
+
+
+def can_inline(producer: Nest, consumer: Step, readers: int) -> Verdict:
+    if isinstance(consumer, LibraryCall):
+        return no("a library call reads a buffer")
+    store = producer.body[0]
+    assert isinstance(store, Store)
+    if not _plain(store.index, producer.loops):
+        return no("the producer does not write whole rows in order")
+    used = _operations(store.value)
+    if any(True for _ in loads(store)) is False and len(used) <= CHEAP_OPERATIONS:
+        return yes("it reads nothing")
+    if any(load.guards or any(True for i in load.index for _ in index_loads(i)) for load in loads(store)) and readers > 1:
+        return no("it is read twice and its own reads are guarded or data-dependent")
+    evaluations = _evaluations(consumer, store.target)
+    size = max(store.target.size, 1)
+    expensive = bool(EXPENSIVE & set(used))
+    if readers * evaluations > size and (expensive or len(used) > 2 or evaluations > size or readers > 3):
+        return no(f"it would be computed {readers * evaluations / size:.0f} times per element")
+    if readers > 1 and producer.iterations > 4096 and len(producer.reads) > 1:
+        return no("several readers would each read all of its inputs")
+    return yes()
+
+
+def _operations(expr: Expr) -> list[str]:
+    if not isinstance(expr, Apply):
+        return []
+    return [expr.op, *(op for arg in expr.args for op in _operations(arg))]
+
+
+def _evaluations(nest: Nest, buffer: Buffer, around: int = 1) -> int:
+    """How often a nest reads elements of a buffer."""
+    around *= nest.iterations
+    count = 0
+    for item in nest.body:
+        if isinstance(item, Nest):
+            count += _evaluations(item, buffer, around)
+        else:
+            count += around * len({load for load in loads(item) if load.buffer == buffer})
+    return count
+
+
+def inline(producer: Nest, consumer: Nest) -> Nest:
+    """The consumer with every read of the producer's result replaced by its expression."""
+    store = producer.body[0]
+    assert isinstance(store, Store)
+
+    def compute(load: Load) -> Expr:
+        if load.buffer != store.target:
+            return load
+        new = _bind(store.index, load.index)
+        value = store.value.substitute(new)
+        if load.guards:
+            from strop.loops.lower.together import guarded
+
+            return guarded(value, load.guards, load.other)
+        return value
+
+    made = consumer.map_stores(lambda s: _change(s, compute))
+    return replace(made, note=_joined(producer.note, consumer.note))
+
+
+def _change(store: Store, compute: object) -> Store:
+    value = replace_loads(store.value, compute)  # type: ignore[arg-type]
+    dummy = Load(store.target, store.index)
+    changed = replace_loads(dummy, lambda load: load if load.buffer == store.target else compute(load))  # type: ignore[operator]
+    assert isinstance(changed, Load)
+    return Store(store.target, changed.index, value, store.reduce)
+
+
+def _bind(pattern: Sequence[Index], index: Sequence[Index]) -> dict[Var, Index]:
+    bound = {}
+    for part, given in zip(pattern, index):
+        if part.terms:
+            var = part.terms[0][0]
+            assert isinstance(var, Var)
+            bound[var] = given
+    return bound
+
+
+# ---- epilogue --------------------------------------------------------------------------------------------------------
+
+
+def epilogue(producer: Nest, consumer: Nest, buffer: Buffer) -> tuple[Nest | None, Verdict]:
+    """The producer with the consumer's statements right after the point where `buffer` gets its value."""
+    path = _writer(producer, buffer)
+    if path is None:
+        return None, no("the value is written in more than one place or in parts")
+    store, loops = path
+    if not _plain(store.index, loops):
+        return None, no("the producer does not visit each element once in plain order")
+    reads = {load.index for s in consumer.stores for load in loads(s) if load.buffer == buffer}
+    if len(reads) != 1:
+        return None, no("the consumer reads more than one element per point")
+    if any(load.guards for s in consumer.stores for load in loads(s) if load.buffer == buffer):
+        return None, no("the consumer reads past the edge")
+    mapping = invert(next(iter(reads)), store.index, consumer.loops)
+    if mapping is None:
+        return None, no("the consumer's elements do not correspond one to one")
+    if prod(loop.extent for loop in loops) != consumer.iterations:
+        return None, no("the consumer visits more points than the producer")
+    if set(consumer.writes) & set(producer.reads):
+        return None, no("the consumer writes what the producer reads")
+    held = Buffer(f"{buffer.name}.value", buffer.dtype, (), "scratch")
+    body = [s for s in consumer.body if isinstance(s, Store)]
+    added = [_read_held(s, buffer, held).substitute(mapping) for s in body]
+    fused = _insert(producer, store, held, added)
+    return replace(fused, note=_joined(producer.note, consumer.note)), yes()
+
+
+def _read_held(store: Store, buffer: Buffer, held: Buffer) -> Store:
+    return _change(store, lambda load: Load(held, ()) if load.buffer == buffer else load)
+
+
+def _writer(nest: Nest, buffer: Buffer, around: tuple[Loop, ...] = ()) -> tuple[Store, tuple[Loop, ...]] | None:
+    """The only plain store to a buffer, if nothing else writes it, and the parallel loops around it."""
+    if sum(store.target == buffer for store in nest.stores) != 1:
+        return None
+    loops = (*around, *nest.loops)
+    for item in nest.body:
+        if isinstance(item, Nest):
+            if any(store.target == buffer for store in item.stores):
+                return _writer(item, buffer, loops)
+        elif item.target == buffer:
+            if item.reduce or any(loop.kind == "reduce" for loop in loops):
+                return None
+            return item, loops
+    return None
+
+
+def _insert(nest: Nest, store: Store, held: Buffer, added: Sequence[Store]) -> Nest:
+    """Hold the stored value in scratch, then run the added statements."""
+    body: list[Store | Nest] = []
+    scratch = nest.scratch
+    for item in nest.body:
+        if item is store:
+            body.append(Store(held, (), store.value))
+            body.append(Store(store.target, store.index, Load(held, ())))
+            body.extend(added)
+            scratch = (*scratch, held)
+        elif isinstance(item, Nest):
+            body.append(_insert(item, store, held, added))
+        else:
+            body.append(item)
+    return replace(nest, body=tuple(body), scratch=scratch)
+
+
+def _drop_store(nest: Nest, buffer: Buffer) -> Nest:
+    """The nest without its statements that write a buffer which nobody reads."""
+    body = tuple(
+        _drop_store(item, buffer) if isinstance(item, Nest) else item
+        for item in nest.body
+        if isinstance(item, Nest) or item.target != buffer
+    )
+    return replace(nest, body=body)
+
+
+def invert(read: Sequence[Index], written: Sequence[Index], loops: Sequence[Loop]) -> Mapping[Var, Index] | None:
+    """The consumer's variables as indices over the producer's, such that `read` becomes `written`; None if not one to one.
+
+    Per dimension of the buffer the consumer's index is a plain variable, digits of one (v÷k, v mod k) or a mixed-radix
+    sum of several; digits are put together again, sums are taken apart.
+    """
+    digits: dict[Var, list[tuple[int, int, Index]]] = {}
+    for part, value in zip(read, written):
+        if part.is_const:
+            if part.const or not value.is_const:
+                return None
+            continue
+        if part.const or not value.terms:
+            return None
+        extent = value.bounds[1] + 1
+        terms = sorted(part.terms, key=lambda term: term[1])
+        step = 1
+        for atom, factor in terms:
+            digit = _digit(atom)
+            if digit is None or factor != step:
+                return None
+            var, stride, size = digit
+            taken = (value // step) % size if step * size < extent else value // step
+            digits.setdefault(var, []).append((stride, size, taken))
+            step *= size
+        if step != extent:
+            return None
+    mapping = {}
+    for loop in loops:
+        if loop.extent == 1:
+            continue
+        total, step = Index(), 1
+        for stride, size, taken in sorted(digits.get(loop.var, ()), key=lambda d: d[0]):
+            if stride != step:
+                return None
+            total = total + taken * stride
+            step *= size
+        if step != loop.extent:
+            return None
+        mapping[loop.var] = total
+    return mapping
+
+
+def _digit(atom: object) -> tuple[Var, int, int] | None:
+    """(variable, stride, size) of ⌊v/stride⌋ mod size."""
+    if isinstance(atom, Var):
+        return atom, 1, atom.extent
+    if isinstance(atom, Quotient):
+        inner = _single(atom.of)
+        return None if inner is None or inner.extent % atom.by else (inner, atom.by, inner.extent // atom.by)
+    if isinstance(atom, Remainder):
+        inner = _single(atom.of)
+        if inner is not None:
+            return inner, 1, atom.by
+        if len(atom.of.terms) == 1 and not atom.of.const and atom.of.terms[0][1] == 1:
+            quotient = atom.of.terms[0][0]
+            if isinstance(quotient, Quotient) and (var := _single(quotient.of)) is not None:
+                return var, quotient.by, atom.by
+    return None
+
+
+def _single(index: Index) -> Var | None:
+    if len(index.terms) == 1 and not index.const and index.terms[0][1] == 1:
+        atom = index.terms[0][0]
+        return atom if isinstance(atom, Var) else None
+    return None
+
+
+def _joined(*notes: str) -> str:
+    return " + ".join(note for note in notes if note)
+
+
+def loop_index(loop: Loop) -> Index:
+    return index_of(loop.var)

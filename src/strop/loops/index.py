@@ -1,0 +1,323 @@
+"""Index arithmetic: sums of loop variables with integer coefficients, floor division and remainder by constants.
+
+An `Index` is kept in one canonical form, `const + Σ coefficient·atom`, and simplifies as it is built from the ranges
+of its variables: `(6·o + i) // 6` with `0 ≤ i < 6` is `o`. Everything that layouts, views, tiling and code generation
+know of where an element lives is written in this language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from strop.loops.ir import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A loop variable, 0 ≤ value < extent."""
+
+    name: str
+    extent: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return 0, max(self.extent - 1, 0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """⌊of / by⌋"""
+
+    of: Index
+    by: int
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        low, high = self.of.bounds
+        return low // self.by, high // self.by
+
+    def __str__(self) -> str:
+        return f"({self.of})//{self.by}"
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """of mod by, never negative"""
+
+    of: Index
+    by: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return 0, self.by - 1
+
+    def __str__(self) -> str:
+        return f"({self.of})%{self.by}"
+
+
+@dataclass(frozen=True)
+class Indirect:
+    """An index that is data: the value of an integer expression, checked to be in 0 … extent-1 when it runs."""
+
+    value: Expr
+    extent: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return 0, max(self.extent - 1, 0)
+
+    def __str__(self) -> str:
+        return f"<{self.value}>"
+
+
+Atom = Union[Var, Quotient, Remainder, Indirect]
+
+
+@dataclass(frozen=True)
+class Index:
+    """const + Σ coefficient·atom; no atom twice, no zero coefficient, atoms in a fixed order."""
+
+    terms: tuple[tuple[Atom, int], ...] = ()
+    const: int = 0
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and largest value that the ranges of the variables allow."""
+        low = high = self.const
+        for atom, factor in self.terms:
+            a, b = atom.bounds
+            low += factor * (a if factor > 0 else b)
+            high += factor * (b if factor > 0 else a)
+        return low, high
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.terms, self.const))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def is_const(self) -> bool:
+        return not self.terms
+
+    @cached_property
+    def vars(self) -> frozenset[Var]:
+        """Every loop variable that the value depends on."""
+        return frozenset(_vars(self))
+
+    def coefficient(self, var: Var) -> int | None:
+        """How far one step of `var` moves this index; None when it is not a fixed distance."""
+        found = 0
+        for atom, factor in self.terms:
+            if atom == var:
+                found = factor
+            elif not isinstance(atom, Var) and var in index_of(atom).vars:
+                return None
+        return found
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.terms, self.const + other) if other else self
+        if not other.terms:
+            return Index(self.terms, self.const + other.const)
+        sums = dict(self.terms)
+        for atom, factor in other.terms:
+            sums[atom] = sums.get(atom, 0) + factor
+        return _canonical(sums, self.const + other.const)
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + (other * -1)
+
+    def __mul__(self, by: int) -> Index:
+        if by == 0:
+            return Index()
+        if by == 1:
+            return self
+        return Index(tuple((atom, factor * by) for atom, factor in self.terms), self.const * by)
+
+    def __floordiv__(self, by: int) -> Index:
+        if by <= 0:
+            raise ValueError(f"division of an index by {by}")
+        if by == 1:
+            return self
+        whole, rest = self._divide(by)
+        return whole + _quotient(rest, by)
+
+    def __mod__(self, by: int) -> Index:
+        if by <= 0:
+            raise ValueError(f"remainder of an index by {by}")
+        _, rest = self._divide(by)
+        low, high = rest.bounds
+        if low // by == high // by:
+            return rest - (low // by) * by
+        if len(rest.terms) == 1 and not rest.const:
+            atom, factor = rest.terms[0]
+            if isinstance(atom, Remainder) and factor == 1 and atom.by % by == 0:
+                return atom.of % by
+        shared = gcd(by, *(factor for _, factor in rest.terms))
+        if shared > 1:
+            inner = Index(tuple((a, f // shared) for a, f in rest.terms), rest.const // shared)
+            return (inner % (by // shared)) * shared + rest.const % shared
+        return Index(((Remainder(rest, by), 1),))
+
+    def _divide(self, by: int) -> tuple[Index, Index]:
+        """self = whole·by + rest, moving every multiple of `by` into whole."""
+        whole, rest = {}, {}
+        for atom, factor in self.terms:
+            if factor % by == 0:
+                whole[atom] = factor // by
+            else:
+                rest[atom] = factor
+        return _canonical(whole, self.const // by), _canonical(rest, self.const % by)
+
+    def substitute(self, new: Mapping[Var, Index]) -> Index:
+        """The index with variables replaced, simplified again."""
+        if not any(v in new for v in self.vars):
+            return self
+        result = Index(const=self.const)
+        for atom, factor in self.terms:
+            result = result + _substitute(atom, new) * factor
+        return result
+
+    def evaluate(self, values: Mapping[Var, int]) -> int:
+        """The number at one point (tests and constant tables)."""
+        return self.substitute({var: Index(const=value) for var, value in values.items()}).const
+
+    def __str__(self) -> str:
+        parts = []
+        for atom, factor in self.terms:
+            text = str(atom)
+            parts.append(text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}")
+        if self.const or not parts:
+            parts.append(str(self.const))
+        return "+".join(parts).replace("+-", "-")
+
+
+ZERO = Index()
+
+
+def index_of(value: Atom | Index | int) -> Index:
+    if isinstance(value, Index):
+        return value
+    if isinstance(value, int):
+        return Index(const=value)
+    if isinstance(value, Var):
+        return Index(((value, 1),)) if value.extent != 1 else ZERO
+    if isinstance(value, Indirect):
+        return Index(tuple((v, 1) for v in sorted(value.value.vars, key=lambda v: v.name)))
+    return value.of
+
+
+def indirect(value: Expr, extent: int) -> Index:
+    return Index(((Indirect(value, extent), 1),))
+
+
+def _quotient(rest: Index, by: int) -> Index:
+    low, high = rest.bounds
+    if low // by == high // by:
+        return Index(const=low // by)
+    shared = gcd(by, *(factor for _, factor in rest.terms))
+    if shared > 1:
+        inner = Index(tuple((a, f // shared) for a, f in rest.terms), rest.const // shared)
+        return inner // (by // shared)
+    if len(rest.terms) == 1 and not rest.const:
+        atom, factor = rest.terms[0]
+        if factor == 1 and isinstance(atom, Quotient):
+            return atom.of // (atom.by * by)
+        if factor == 1 and isinstance(atom, Remainder) and atom.by % by == 0:
+            return (atom.of // by) % (atom.by // by)
+    split = _split_by_magnitude(rest, by)
+    if split is not None:
+        return split
+    return Index(((Quotient(rest, by), 1),))
+
+
+def _split_by_magnitude(rest: Index, by: int) -> Index | None:
+    """(large + small) // by = large // by when all of `large` moves in steps of g and 0 ≤ small < g, g | by."""
+    factors = sorted({abs(f) for _, f in rest.terms}, reverse=True)
+    for step in factors[:-1]:
+        shared = gcd(by, *(f for _, f in rest.terms if abs(f) >= step))
+        large = {a: f for a, f in rest.terms if f % shared == 0}
+        small = _canonical({a: f for a, f in rest.terms if f % shared}, rest.const % shared)
+        low, high = small.bounds
+        if shared > 1 and small.terms and low >= 0 and high < shared:
+            return _canonical(large, rest.const - rest.const % shared) // by
+    return None
+
+
+def _substitute(atom: Atom, new: Mapping[Var, Index]) -> Index:
+    if isinstance(atom, Var):
+        return new.get(atom, Index(((atom, 1),)))
+    if isinstance(atom, Quotient):
+        return atom.of.substitute(new) // atom.by
+    if isinstance(atom, Remainder):
+        return atom.of.substitute(new) % atom.by
+    return indirect(atom.value.substitute(new), atom.extent)
+
+
+def _vars(index: Index) -> Iterator[Var]:
+    for atom, _ in index.terms:
+        if isinstance(atom, Var):
+            yield atom
+        elif isinstance(atom, Indirect):
+            yield from atom.value.vars
+        else:
+            yield from _vars(atom.of)
+
+
+def _order(atom: Atom) -> tuple[int, str]:
+    return (0 if isinstance(atom, Var) else 1, str(atom))
+
+
+def _canonical(sums: Mapping[Atom, int], const: int) -> Index:
+    terms = {atom: factor for atom, factor in sums.items() if factor}
+    for atom in [a for a in terms if isinstance(a, Remainder)]:
+        whole = atom.of // atom.by
+        if len(whole.terms) != 1 or whole.const or whole.terms[0][1] != 1:
+            continue
+        if terms.get(whole.terms[0][0]) == terms[atom] * atom.by:
+            factor = terms.pop(atom)
+            del terms[whole.terms[0][0]]
+            return _canonical(terms, const) + atom.of * factor
+    if len(terms) < 2:
+        return Index(tuple(terms.items()), const)
+    return Index(tuple(sorted(terms.items(), key=lambda item: _order(item[0]))), const)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides, in elements, of a contiguous array."""
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def flatten(index: tuple[Index, ...], shape: tuple[int, ...]) -> Index:
+    """The offset of an element in a contiguous array."""
+    offset = ZERO
+    for part, stride in zip(index, row_major(shape)):
+        offset = offset + part * stride
+    return offset
+
+
+def unflatten(offset: Index, shape: tuple[int, ...]) -> tuple[Index, ...]:
+    """The inverse of `flatten`."""
+    parts = []
+    for position, (extent, stride) in enumerate(zip(shape, row_major(shape))):
+        part = offset // stride
+        parts.append(part % extent if position else part)
+    return tuple(parts)
+
+
+IndexMap = Callable[[tuple[Index, ...]], tuple[Index, ...]]

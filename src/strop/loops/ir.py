@@ -1,0 +1,370 @@
+"""The nest IR: loops around statements that say exactly what is read, computed and written.
+
+    nest conv1(x, w, b) -> y:                     # a nest is loops around a body
+      parallel oh in 56, ow in 56, oc in 64:      # axes are parallel, reduce, or sequential with carried state
+        acc[] = 0                                 # a statement writes one element
+        reduce kh in 3, kw in 3, ic in 64:        # a body may hold nests of its own, under the shared outer loops,
+          acc[] += x[oh+kh, ow+kw, ic] * w[…]     # with scratch that lives no longer than one outer iteration
+        y[oh, ow, oc] = relu(acc[] + b[oc])
+
+One notion serves everything: a matmul with its epilogue, a softmax row, attention, Winograd, an LSTM cell. Nothing here
+knows an operator by name; `loops/lower` writes nests, `loops/primitives` reshapes them, `code/` emits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import Union
+
+from strop.core.dtypes import SIZES
+from strop.graph.ir import NOWHERE, Origin
+from strop.loops.index import Index, Var, flatten, index_of
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A contiguous row-major array. `space` says who owns the memory:
+
+    input, output, param: the caller; const: shipped with the code; arena: planned, one call long;
+    packed: derived from parameters, kept until they change; scratch: inside one nest.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    space: str = "arena"
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.size * SIZES[self.dtype]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.dtype, self.shape, self.space))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Const:
+    value: float | int | bool
+    dtype: str
+
+    vars: frozenset[Var] = field(default=frozenset(), init=False, repr=False, compare=False)
+
+    def substitute(self, new: Mapping[Var, Index]) -> Expr:
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+
+
+@dataclass(frozen=True)
+class Number:
+    """An index used as a value."""
+
+    index: Index
+    dtype: str
+
+    @property
+    def vars(self) -> frozenset[Var]:
+        return self.index.vars
+
+    def substitute(self, new: Mapping[Var, Index]) -> Expr:
+        return Number(self.index.substitute(new), self.dtype)
+
+    def __str__(self) -> str:
+        return str(self.index)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Holds where 0 ≤ index < extent."""
+
+    index: Index
+    extent: int
+
+    def substitute(self, new: Mapping[Var, Index]) -> Guard:
+        return Guard(self.index.substitute(new), self.extent)
+
+    @property
+    def always(self) -> bool:
+        low, high = self.index.bounds
+        return low >= 0 and high < self.extent
+
+    def __str__(self) -> str:
+        return f"0<={self.index}<{self.extent}"
+
+
+@dataclass(frozen=True)
+class Load:
+    """One element read. Where a guard fails nothing is read and the value is `other`."""
+
+    buffer: Buffer
+    index: tuple[Index, ...]
+    guards: tuple[Guard, ...] = ()
+    other: float | int | bool = 0
+
+    @property
+    def dtype(self) -> str:
+        return self.buffer.dtype
+
+    @cached_property
+    def vars(self) -> frozenset[Var]:
+        return frozenset().union(*(i.vars for i in self.index), *(g.index.vars for g in self.guards))
+
+    @cached_property
+    def offset(self) -> Index:
+        return flatten(self.index, self.buffer.shape)
+
+    def substitute(self, new: Mapping[Var, Index]) -> Load:
+        if not any(v in new for v in self.vars):
+            return self
+        guards = tuple(g.substitute(new) for g in self.guards)
+        return Load(
+            self.buffer,
+            tuple(i.substitute(new) for i in self.index),
+            tuple(g for g in guards if not g.always),
+            self.other,
+        )
+
+    def __str__(self) -> str:
+        text = f"{self.buffer.name}[{', '.join(map(str, self.index))}]"
+        if self.guards:
+            text = f"({text} if {' and '.join(map(str, self.guards))} else {self.other})"
+        return text
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A pointwise function of values; `op` is a name of `strop.code.math.FUNCTIONS`, `where` or `cast`."""
+
+    op: str
+    args: tuple[Expr, ...]
+    dtype: str
+
+    @cached_property
+    def vars(self) -> frozenset[Var]:
+        return frozenset().union(*(a.vars for a in self.args))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.op, self.args, self.dtype))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def substitute(self, new: Mapping[Var, Index]) -> Expr:
+        if not any(v in new for v in self.vars):
+            return self
+        return Apply(self.op, tuple(a.substitute(new) for a in self.args), self.dtype)
+
+    def __str__(self) -> str:
+        symbol = _INFIX.get(self.op)
+        if symbol and len(self.args) == 2:
+            return f"({self.args[0]} {symbol} {self.args[1]})"
+        name = self.dtype if self.op == "cast" else self.op
+        return f"{name}({', '.join(map(str, self.args))})"
+
+
+Expr = Union[Const, Number, Load, Apply]
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "and": "&", "or": "|",
+}  # fmt: skip
+
+#: reduction → (the pointwise function that combines, the value to start from by kind of dtype)
+REDUCTIONS: Mapping[str, str] = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "or", "all": "and"}
+
+
+def neutral(reduce: str, dtype: str) -> float | int | bool:
+    """The value that a reduction starts from."""
+    if reduce in ("sum", "prod"):
+        start = 0 if reduce == "sum" else 1
+        return float(start) if dtype in ("f32", "f64") else start
+    if reduce in ("any", "all"):
+        return reduce == "all"
+    if dtype in ("f32", "f64"):
+        return float("-inf") if reduce == "max" else float("inf")
+    if dtype == "bool":
+        return reduce == "min"
+    bits = 8 * SIZES[dtype] - 1
+    return -(1 << bits) if reduce == "max" else (1 << bits) - 1
+
+
+# ---- statements ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Store:
+    """target[index] = value, or target[index] = combine(target[index], value) with a reduction."""
+
+    target: Buffer
+    index: tuple[Index, ...]
+    value: Expr
+    reduce: str | None = None
+
+    @cached_property
+    def offset(self) -> Index:
+        return flatten(self.index, self.target.shape)
+
+    def substitute(self, new: Mapping[Var, Index]) -> Store:
+        return Store(self.target, tuple(i.substitute(new) for i in self.index), self.value.substitute(new), self.reduce)
+
+    def __str__(self) -> str:
+        sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[self.reduce]
+        return f"{self.target.name}[{', '.join(map(str, self.index))}] {sign} {self.value}"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """kind: parallel (iterations are independent), reduce (they only meet in reductions) or sequential (in order).
+    mode, set by scheduling: serial, threads, vector or unroll."""
+
+    var: Var
+    kind: str = "parallel"
+    mode: str = "serial"
+
+    @property
+    def name(self) -> str:
+        return self.var.name
+
+    @property
+    def extent(self) -> int:
+        return self.var.extent
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops around a body of statements and nests; `scratch` lives inside one iteration of the loops."""
+
+    loops: tuple[Loop, ...]
+    body: tuple[Store | Nest, ...]
+    scratch: tuple[Buffer, ...] = ()
+    name: str = ""
+    origin: Origin = NOWHERE
+    note: str = ""  # what it computes, for people: "conv + relu"
+
+    @property
+    def vars(self) -> tuple[Var, ...]:
+        return tuple(loop.var for loop in self.loops)
+
+    @property
+    def iterations(self) -> int:
+        return prod(loop.extent for loop in self.loops)
+
+    @cached_property
+    def stores(self) -> tuple[Store, ...]:
+        """Every statement, inner nests included, in order."""
+        found: list[Store] = []
+        for item in self.body:
+            found.extend((item,) if isinstance(item, Store) else item.stores)
+        return tuple(found)
+
+    @cached_property
+    def all_loops(self) -> tuple[Loop, ...]:
+        inner = [loop for item in self.body if isinstance(item, Nest) for loop in item.all_loops]
+        return (*self.loops, *inner)
+
+    @cached_property
+    def all_scratch(self) -> tuple[Buffer, ...]:
+        inner = [s for item in self.body if isinstance(item, Nest) for s in item.all_scratch]
+        return (*self.scratch, *inner)
+
+    @cached_property
+    def reads(self) -> tuple[Buffer, ...]:
+        """Buffers read, scratch left out, in order of first use."""
+        local = set(self.all_scratch)
+        found = dict.fromkeys(load.buffer for store in self.stores for load in loads(store))
+        return tuple(b for b in found if b not in local)
+
+    @cached_property
+    def writes(self) -> tuple[Buffer, ...]:
+        local = set(self.all_scratch)
+        return tuple(b for b in dict.fromkeys(store.target for store in self.stores) if b not in local)
+
+    def substitute(self, new: Mapping[Var, Index]) -> Nest:
+        return replace(self, body=tuple(item.substitute(new) for item in self.body))
+
+    def map_stores(self, change: Callable[[Store], Store]) -> Nest:
+        body = tuple(change(i) if isinstance(i, Store) else i.map_stores(change) for i in self.body)
+        return replace(self, body=body)
+
+    def __str__(self) -> str:
+        from strop.loops.text import nest_text
+
+        return nest_text(self)
+
+
+def loads(item: Store | Expr) -> Iterator[Load]:
+    """Every read of a statement or expression, data-dependent indices included."""
+    if isinstance(item, Store):
+        yield from loads(item.value)
+        for index in item.index:
+            yield from index_loads(index)
+    elif isinstance(item, Load):
+        yield item
+        for index in item.index:
+            yield from index_loads(index)
+    elif isinstance(item, Apply):
+        for arg in item.args:
+            yield from loads(arg)
+    elif isinstance(item, Number):
+        yield from index_loads(item.index)
+
+
+def index_loads(index: Index) -> Iterator[Load]:
+    from strop.loops.index import Indirect, Quotient, Remainder
+
+    for atom, _ in index.terms:
+        if isinstance(atom, Indirect):
+            yield from loads(atom.value)
+        elif isinstance(atom, (Quotient, Remainder)):
+            yield from index_loads(atom.of)
+
+
+def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
+    """The expression with every load replaced (loads inside data-dependent indices too)."""
+    if isinstance(expr, Load):
+        index = tuple(_replace_in_index(i, change) for i in expr.index)
+        guards = tuple(Guard(_replace_in_index(g.index, change), g.extent) for g in expr.guards)
+        return change(replace(expr, index=index, guards=guards))
+    if isinstance(expr, Apply):
+        args = tuple(replace_loads(a, change) for a in expr.args)
+        return expr if all(a is b for a, b in zip(args, expr.args)) else Apply(expr.op, args, expr.dtype)
+    if isinstance(expr, Number):
+        return Number(_replace_in_index(expr.index, change), expr.dtype)
+    return expr
+
+
+def _replace_in_index(index: Index, change: Callable[[Load], Expr]) -> Index:
+    from strop.loops.index import Indirect, Quotient, Remainder, indirect
+
+    if not any(True for _ in index_loads(index)):
+        return index
+    result = Index(const=index.const)
+    for atom, factor in index.terms:
+        if isinstance(atom, Indirect):
+            part = indirect(replace_loads(atom.value, change), atom.extent)
+        elif isinstance(atom, Quotient):
+            part = _replace_in_index(atom.of, change) // atom.by
+        elif isinstance(atom, Remainder):
+            part = _replace_in_index(atom.of, change) % atom.by
+        else:
+            part = index_of(atom)
+        result = result + part * factor
+    return result

@@ -1,0 +1,247 @@
+"""Contractions: sums of products. Matrix products, convolutions of every kind and attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, sqrt
+
+from strop.core.passes import Verdict, no, yes
+from strop.graph.ir import Node
+from strop.loops.index import ZERO, Index, Var
+from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Number, Store
+from strop.loops.lower import Context, as_index, lowering, store, zero
+from strop.loops.lower.pointwise import apply, broadcast, cast
+from strop.loops.lower.together import guarded
+
+#: names of space dimensions, innermost last
+SPACE = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
+
+
+def parallel(name: str, extent: int) -> Loop:
+    return Loop(Var(name, extent))
+
+
+def reducing(name: str, extent: int) -> Loop:
+    return Loop(Var(name, extent), "reduce")
+
+
+def value_of(scratch: Buffer) -> Expr:
+    """The value of a 0-d scratch buffer."""
+    return Load(scratch, ())
+
+
+def accumulate(acc: Buffer, loops: Sequence[Loop], a: Expr, b: Expr) -> tuple[Store, Nest]:
+    """acc = Σ a·b over the loops."""
+    return store(acc, (), zero(acc.dtype)), Nest(tuple(loops), (store(acc, (), apply("mul", a, b), "sum"),))
+
+
+def inside(*pairs: tuple[Index, int]) -> tuple[Guard, ...]:
+    """Guards for 0 ≤ index < extent, without those that always hold."""
+    return tuple(guard for guard in (Guard(index, extent) for index, extent in pairs) if not guard.always)
+
+
+# ---- matrix products -------------------------------------------------------------------------------------------------
+
+
+@lowering("linear")
+def linear(c: Context) -> list[Nest]:
+    shape = c.node.shape
+    rows, n = c.loops("m", shape[:-1]), parallel("n", shape[-1])
+    k = reducing("k", c.node.inputs[1].shape[1])
+    acc = c.scratch("acc", c.dtype)
+    total = value_of(acc)
+    if len(c.node.inputs) == 3:
+        total = apply("add", total, c.read(2, n))
+    body = (
+        *accumulate(acc, (k,), c.read(0, *rows, k), c.read(1, n, k)),
+        store(c.out, (*rows, n), total),
+    )
+    return [c.nest((*rows, n), *body, scratch=(acc,))]
+
+
+@lowering("matmul")
+def matmul(c: Context) -> list[Nest]:
+    left, right = (node.shape for node in c.node.inputs)
+    shape = c.node.shape
+    batch, m, n = c.loops("b", shape[:-2]), parallel("m", shape[-2]), parallel("n", shape[-1])
+    k = reducing("k", left[-1])
+    acc = c.scratch("acc", c.dtype)
+    a = c.read(0, *_stretched(batch, left[:-2]), m, k)
+    b = c.read(1, *_stretched(batch, right[:-2]), k, n)
+    loops = (*batch, m, n)
+    return [c.nest(loops, *accumulate(acc, (k,), a, b), store(c.out, loops, value_of(acc)), scratch=(acc,))]
+
+
+def _stretched(batch: Sequence[Loop], shape: Sequence[int]) -> tuple[Index, ...]:
+    """Batch indices of an input whose extents of 1 stretch."""
+    aligned = batch[len(batch) - len(shape) :]
+    return tuple(as_index(loop) if extent != 1 else ZERO for loop, extent in zip(aligned, shape))
+
+
+# ---- convolutions ----------------------------------------------------------------------------------------------------
+
+
+def _convolvable(node: Node) -> Verdict:
+    rank = len(node.shape)
+    if rank - 2 not in SPACE:
+        return no(f"convolution of a {rank}-d tensor; 1, 2 or 3 space dimensions after batch and channels are known")
+    return yes()
+
+
+@lowering("conv", check=_convolvable)
+def conv(c: Context) -> list[Nest]:
+    """y[n, oc, o] = bias[oc] + Σ x[n, ic, o·stride + k·dilation - before] · w[oc, ic, k], or its transpose."""
+    return _transposed(c) if c.attr("transposed") else _direct(c)
+
+
+def _direct(c: Context) -> list[Nest]:
+    x, weight = c.node.inputs[0].shape, c.node.inputs[1].shape
+    batch, channel, points = _output_loops(c)
+    ic = reducing("ic", weight[1])
+    taps = tuple(reducing(f"k{axis}", extent) for axis, extent in zip(SPACE[len(points)], weight[2:]))
+    place = tuple(
+        as_index(o) * stride + as_index(k) * dilation - before
+        for o, k, stride, dilation, (before, _) in zip(
+            points, taps, c.node.attrs["stride"], c.node.attrs["dilation"], c.node.attrs["padding"]
+        )
+    )
+    group = as_index(channel) // (c.node.shape[1] // c.node.attrs["groups"])
+    pixel = c.read(0, batch, group * weight[1] + as_index(ic), *place)
+    pixel = guarded(pixel, inside(*zip(place, x[2:])), 0)
+    return _convolution(c, (batch, channel, *points), (ic, *taps), pixel, c.read(1, channel, ic, *taps))
+
+
+def _transposed(c: Context) -> list[Nest]:
+    """As a gather: each output point sums over the taps that reach it.
+
+    Tap k reaches point o from pixel (o + before - k·dilation) / stride where that divides. Without dilation those taps
+    are (o + before) mod stride + stride·j, so that only ⌈K/stride⌉ taps are visited; with both, every tap is tried.
+    """
+    x, weight = c.node.inputs[0].shape, c.node.inputs[1].shape
+    groups = c.node.attrs["groups"]
+    batch, channel, points = _output_loops(c)
+    ic = reducing("ic", x[1] // groups)
+    taps: list[Loop] = []
+    place: list[Index] = []
+    which: list[Index] = []
+    guards: list[tuple[Index, int]] = []
+    for axis, (name, o) in enumerate(zip(SPACE[len(points)], points)):
+        stride, dilation = c.node.attrs["stride"][axis], c.node.attrs["dilation"][axis]
+        size, extent = weight[2 + axis], x[2 + axis]
+        moved = as_index(o) + c.node.attrs["padding"][axis][0]
+        if stride == 1 or dilation == 1:
+            tap = reducing(f"k{name}", -(-size // stride))
+            which.append(moved % stride + as_index(tap) * stride)
+            place.append(moved // stride - as_index(tap) * dilation)
+        else:
+            tap = reducing(f"k{name}", size)
+            reached = moved - as_index(tap) * dilation
+            which.append(as_index(tap))
+            place.append(reached // stride)
+            guards.append((reached % stride, 1))
+        taps.append(tap)
+        guards += [(place[-1], extent), (which[-1], size)]
+    out = c.node.shape[1] // groups
+    source = (as_index(channel) // out) * ic.extent + as_index(ic)
+    allowed = inside(*guards)
+    pixel = guarded(c.read(0, batch, source, *place), allowed, 0)
+    factor = guarded(c.read(1, source, as_index(channel) % out, *which), allowed, 0)
+    return _convolution(c, (batch, channel, *points), (ic, *taps), pixel, factor)
+
+
+def _output_loops(c: Context) -> tuple[Loop, Loop, tuple[Loop, ...]]:
+    n, oc, *space = c.node.shape
+    points = tuple(parallel(f"o{axis}", extent) for axis, extent in zip(SPACE[len(space)], space))
+    return parallel("n", n), parallel("oc", oc), points
+
+
+def _convolution(c: Context, outer: tuple[Loop, ...], inner: tuple[Loop, ...], pixel: Expr, weight: Expr) -> list[Nest]:
+    acc = c.scratch("acc", c.dtype)
+    total = value_of(acc)
+    if len(c.node.inputs) == 3:
+        total = apply("add", total, c.read(2, outer[1]))
+    return [c.nest(outer, *accumulate(acc, inner, pixel, weight), store(c.out, outer, total), scratch=(acc,))]
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------
+
+
+def _attendable(node: Node) -> Verdict:
+    if node.types[0].dtype not in ("f32", "f64"):
+        return no(f"attention computes with f32 and f64, not {node.types[0].dtype}")
+    return yes()
+
+
+@lowering("attention", check=_attendable)
+def attention(c: Context) -> list[Nest]:
+    """One row of scores per query stays in scratch: scores, their largest, exponentials and their sum, times V.
+
+    A row in which nothing may be attended to gives zeros, as eager does.
+    """
+    q, k = c.node.inputs[0].shape, c.node.inputs[1].shape
+    batch, query = c.loops("b", c.node.shape[:-2]), parallel("l", q[-2])
+    heads = tuple(_head(loop, extent) for loop, extent in zip(batch, _aligned(k, len(batch))))
+    acc, high, total, scale, out = (c.scratch(name, c.dtype) for name in ("dot", "high", "total", "scale", "acc"))
+    row = c.scratch("row", c.dtype, (k[-2],))
+
+    key, e = parallel("s", k[-2]), reducing("e", q[-1])
+    queries = c.read(0, *_stretched(batch, q[:-2]), query, e)
+    keys = c.read(1, *heads[len(heads) - len(k) + 2 :], key, e)
+    scores = Nest((key,), (*accumulate(acc, (e,), queries, keys), _score(c, row, acc, batch, query, key)), (acc,))
+
+    largest, each = reducing("sm", k[-2]), reducing("se", k[-2])
+    top = value_of(high)
+    finite = apply("where", apply("eq", top, Const(-inf, c.dtype)), zero(c.dtype), top)
+    exponential = apply("exp", apply("sub", Load(row, (as_index(each),)), top))
+
+    v = c.node.inputs[2].shape
+    values = tuple(_head(loop, extent) for loop, extent in zip(batch, _aligned(v, len(batch))))
+    column, j = parallel("ev", v[-1]), reducing("j", k[-2])
+    weighted = accumulate(
+        out, (j,), Load(row, (as_index(j),)), c.read(2, *values[len(values) - len(v) + 2 :], j, column)
+    )
+    empty = apply("eq", value_of(total), zero(c.dtype))
+    inverse = apply("where", empty, zero(c.dtype), apply("reciprocal", value_of(total)))
+    result = apply("mul", value_of(out), value_of(scale))
+    return [
+        c.nest(
+            (*batch, query),
+            scores,
+            store(high, (), Const(-inf, c.dtype)),
+            Nest((largest,), (store(high, (), Load(row, (as_index(largest),)), "max"),)),
+            store(high, (), finite),
+            store(total, (), zero(c.dtype)),
+            Nest((each,), (store(row, (each,), exponential), store(total, (), Load(row, (as_index(each),)), "sum"))),
+            store(scale, (), inverse),
+            Nest((column,), (*weighted, store(c.out, (*batch, query, column), result)), (out,)),
+            scratch=(row, high, total, scale),
+        )
+    ]
+
+
+def _aligned(shape: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Batch extents of an attention input, filled up with ones at the front."""
+    return (*(1 for _ in range(rank - len(shape) + 2)), *shape[:-2])
+
+
+def _head(loop: Loop, extent: int) -> Index:
+    """Where a query's batch index reads in keys and values: equal groups of heads share one."""
+    return as_index(loop) // (loop.extent // extent) if extent > 1 else ZERO
+
+
+def _score(c: Context, row: Buffer, acc: Buffer, batch: Sequence[Loop], query: Loop, key: Loop) -> Store:
+    given = c.node.attrs["scale"]
+    scale = given if given is not None else 1 / sqrt(max(c.node.inputs[0].shape[-1], 1))
+    value = apply("mul", value_of(acc), Const(float(scale), c.dtype))
+    blocked = Const(-inf, c.dtype)
+    if len(c.node.inputs) == 4:
+        point = tuple(as_index(loop) for loop in (*batch, query, key))
+        mask = c.read(3, *broadcast(c.node, 3, point))
+        if mask.dtype == "bool":
+            value = apply("where", mask, value, blocked)
+        else:
+            value = apply("add", value, cast(mask, c.dtype))
+    if c.node.attrs["causal"]:
+        earlier = apply("le", Number(as_index(key), "i64"), Number(as_index(query), "i64"))
+        value = apply("where", earlier, value, blocked)
+    return store(row, (key,), value)

@@ -1,0 +1,265 @@
+"""From the operator graph to nests and library calls, in program order.
+
+    lowered = lower(graph)
+    lowered.nests      what to do: Nest | LibraryCall
+    lowered.inputs, .params, .outputs      the buffers that the caller provides, in the graph's order
+
+Every node ends up as one of four things: a buffer that the caller owns or that a step fills; an index map over
+another value (a view: nothing moves); an expression that readers repeat (`full`, `arange`, one-element constants); or
+a part of a node with several results. Only where a buffer is unavoidable (a graph output, the argument of a library
+call) is a value of the second and third kind copied into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from strop.core.dtypes import NATIVE
+from strop.graph.ir import Graph, Node, Type
+from strop.loops.index import Index, Var, index_of
+from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
+from strop.loops.lower import LOWERINGS, VIEW_MAPS, Context, Read, can_lower, load_families, store
+from strop.loops.lower.together import literal
+
+#: operators without inputs that are cheaper to compute again than to store
+SOURCES = ("full", "arange")
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """A node that runs outside generated code: an ATen kernel, or the reference meaning of our own operator."""
+
+    node: Node
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    why: str
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def target(self) -> str:
+        """What is called, for people and for counting: `aten.sort.default`, or the operator's own name."""
+        return str(self.node.attrs["target"]) if self.node.op == "aten" else self.node.op
+
+    def __str__(self) -> str:
+        inputs = ", ".join(buffer.name for buffer in self.inputs)
+        outputs = ", ".join(map(str, self.outputs))
+        return f"# library: {self.why}\ncall {self.target}({inputs}) -> {outputs}"
+
+
+Step = Nest | LibraryCall
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A program as steps over buffers.
+
+    `outputs` follow the graph's outputs, then the values of its mutations; no buffer occurs twice among them and none
+    is an input or a parameter. `constants` holds the elements, in row-major order, of buffers of space `const`.
+    """
+
+    nests: tuple[Step, ...]
+    inputs: tuple[Buffer, ...]
+    params: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    buffers: Mapping[Node, Buffer]
+    constants: Mapping[Buffer, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def library(self) -> tuple[LibraryCall, ...]:
+        return tuple(step for step in self.nests if isinstance(step, LibraryCall))
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.nests))
+
+
+def lower(graph: Graph) -> Lowered:
+    """The whole graph, node by node; every value that a later step reads is computed before it."""
+    load_families()
+    work = _Lowering(graph)
+    for node in graph.nodes:
+        work.visit(node)
+    outputs = tuple(work.deliver(root) for root in graph.roots)
+    return Lowered(
+        nests=tuple(_with_unique_names(work.steps)),
+        inputs=tuple(work.buffers[node] for node in graph.inputs),
+        params=tuple(work.buffers[node] for node in graph.params),
+        outputs=outputs,
+        buffers=work.buffers,
+        constants=work.constants,
+    )
+
+
+class _Lowering:
+    """What is known while the graph is walked."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.steps: list[Step] = []
+        self.buffers: dict[Node, Buffer] = {}
+        self.constants: dict[Buffer, tuple[Any, ...]] = {}
+        self._results: dict[Node, tuple[Buffer, ...]] = {}
+        self._reads: dict[Node, Read] = {}
+        self._names: set[str] = set()
+        self._wanted = {_result(root) for root in graph.roots}
+        self._delivered: set[Buffer] = set()
+
+    # ---- one node ----------------------------------------------------------------------------------------------------
+
+    def visit(self, node: Node) -> None:
+        if node.op in ("input", "param"):
+            self._own(node, self._buffer(node.name, node.type, node.op))
+        elif node.op == "constant":
+            self._constant(node)
+        elif node.op == "item":
+            self._own(node, self._results[node.inputs[0]][node.attrs["index"]])
+        elif node.op in VIEW_MAPS and node.dtype in NATIVE:
+            self._reads[node] = self._viewed(node)
+        elif node.op in SOURCES and node.dtype in NATIVE:
+            self._reads[node] = _repeated(node)
+        else:
+            self._compute(node)
+
+    def _constant(self, node: Node) -> None:
+        values = tuple(_flat(node.attrs["values"]))
+        if len(values) == 1 and node.dtype in NATIVE:
+            value = literal(values[0], node.dtype)
+            self._reads[node] = lambda *index: value
+            return
+        buffer = self._buffer(node.name, node.type, "const")
+        self.constants[buffer] = values
+        self._own(node, buffer)
+
+    def _viewed(self, node: Node) -> Read:
+        inner, index_map = self._reads[node.inputs[0]], VIEW_MAPS[node.op]
+
+        def read(*index: Index) -> Expr:
+            return inner(*index_map(node, index))
+
+        return read
+
+    def _compute(self, node: Node) -> None:
+        """Buffers for the results, and the step that fills them; no step for results without elements."""
+        results = self._make_results(node)
+        if node.op != "aten" and not any(buffer.size for buffer in results):
+            return
+        why = _why_library(node)
+        if why:
+            self.steps.append(LibraryCall(node, tuple(map(self.materialise, node.inputs)), results, why))
+            return
+        named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
+        reads = [self._reads[used] for used in node.inputs]
+        self.steps += LOWERINGS[node.op](Context(named, reads, results))
+
+    def _make_results(self, node: Node) -> tuple[Buffer, ...]:
+        """One buffer per result; one that the graph returns is written straight into the caller's memory."""
+        several = len(node.types) > 1
+        made = []
+        for k, type_ in enumerate(node.types):
+            space = "output" if (node, k) in self._wanted else "arena"
+            made.append(self._buffer(f"{node.name}.{k}" if several else node.name, type_, space))
+        results = self._results[node] = tuple(made)
+        if not several:
+            self._own(node, results[0])
+        return results
+
+    # ---- buffers -----------------------------------------------------------------------------------------------------
+
+    def _own(self, node: Node, buffer: Buffer) -> None:
+        self.buffers[node] = buffer
+        self._reads[node] = lambda *index: Load(buffer, index)
+
+    def _buffer(self, name: str, type_: Type, space: str) -> Buffer:
+        """A buffer of a name that no other has."""
+        unique, count = name, 1
+        while unique in self._names:
+            count += 1
+            unique = f"{name}.{count}"
+        self._names.add(unique)
+        return Buffer(unique, type_.dtype, type_.shape, space)
+
+    def materialise(self, node: Node) -> Buffer:
+        """The buffer that holds a value, for those who cannot read through an index map."""
+        if node not in self.buffers:
+            self.buffers[node] = self._copied(node, node.name, "arena")
+        return self.buffers[node]
+
+    def deliver(self, root: Node) -> Buffer:
+        """The buffer in which the caller finds an output: the value's own, if it was made for that, else a copy."""
+        buffer = self.buffers.get(root)
+        if buffer is None or buffer.space != "output" or buffer in self._delivered:
+            buffer = self._copied(root, f"{root.name}.out", "output")
+        self._delivered.add(buffer)
+        return buffer
+
+    def _copied(self, node: Node, name: str, space: str) -> Buffer:
+        target = self._buffer(name, node.type, space)
+        if not target.size:
+            return target
+        if node.dtype in NATIVE:
+            self.steps.append(_copy(node, self._reads[node], target))
+            return target
+        same = Node("reshape", (node,), {}, node.types, target.name, node.origin)
+        self.steps.append(LibraryCall(same, (self.buffers[node],), (target,), _why_library(same)))
+        return target
+
+
+def _result(node: Node) -> tuple[Node, int]:
+    """The node that computes a value, and which of its results the value is."""
+    return (node.inputs[0], node.attrs["index"]) if node.op == "item" else (node, 0)
+
+
+def _why_library(node: Node) -> str:
+    """Why a node cannot become a nest; empty when it can."""
+    if node.op == "aten":
+        return f"{node.attrs['target']} is not in the operator set"
+    if node.op in VIEW_MAPS:
+        return f"generated code does not compute with {node.dtype}"
+    return can_lower(node).why
+
+
+def _repeated(node: Node) -> Read:
+    """The expression that a source's own nest would store, at any index."""
+    dummy = Buffer(node.name, node.dtype, node.shape)
+    (nest,) = LOWERINGS[node.op](Context(node, (), (dummy,)))
+    (statement,) = nest.body
+    assert isinstance(statement, Store)
+    value = statement.value
+
+    def read(*index: Index) -> Expr:
+        return value.substitute(dict(zip(nest.vars, index)))
+
+    return read
+
+
+def _copy(node: Node, read: Read, target: Buffer) -> Nest:
+    loops = tuple(Loop(Var(f"i{d}", extent)) for d, extent in enumerate(target.shape))
+    value = read(*(index_of(loop.var) for loop in loops))
+    return Nest(loops, (store(target, loops, value),), name=target.name, origin=node.origin, note="copy")
+
+
+def _stem(buffer: Buffer, node: Node) -> str:
+    """The node's name with the suffix that made its buffer's name unique, for nests and temporaries."""
+    return buffer.name.removesuffix(".0") if len(node.types) > 1 else buffer.name
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    if not isinstance(values, (tuple, list)):
+        yield values
+        return
+    for value in values:
+        yield from _flat(value)
+
+
+def _with_unique_names(steps: list[Step]) -> Iterator[Step]:
+    """Nests are addressed by name: a second one of the same name gets a number."""
+    seen: dict[str, int] = {}
+    for step in steps:
+        seen[step.name] = count = seen.get(step.name, 0) + 1
+        if count > 1 and isinstance(step, Nest):
+            yield replace(step, name=f"{step.name}.{count}")
+        else:
+            yield step

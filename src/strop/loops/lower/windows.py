@@ -1,0 +1,232 @@
+"""Windows over space: pooling and resampling. Leading dimensions (batch, channels) are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from math import prod
+from struct import pack, unpack
+
+from strop.core.passes import Verdict, no, yes
+from strop.graph.ir import Node
+from strop.loops.index import Index, indirect
+from strop.loops.ir import Const, Expr, Guard, Loop, Nest, Number, neutral
+from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower.contractions import SPACE, inside, parallel, reducing, value_of
+from strop.loops.lower.pointwise import apply, cast
+from strop.loops.lower.together import guarded
+
+
+def _space(node: Node) -> int:
+    """How many trailing dimensions are space: as many as attributes describe, else all after batch and channels."""
+    for name in ("kernel", "scales"):
+        if name in node.attrs:
+            return len(node.attrs[name])
+    return len(node.shape) - 2
+
+
+def _checked(node: Node) -> Verdict:
+    if len(node.types) != 1:
+        return no(f"`{node.op}` returns positions too; only values are lowered")
+    if _space(node) not in SPACE:
+        return no(f"`{node.op}` over {_space(node)} space dimensions; 1, 2 or 3 are known")
+    return yes()
+
+
+def _checked_float(node: Node) -> Verdict:
+    if node.types[0].dtype not in ("f32", "f64"):
+        return no(f"`{node.op}` computes with f32 and f64, not {node.types[0].dtype}")
+    return _checked(node)
+
+
+# ---- pooling ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Window:
+    """One space dimension of a pooling: the loop over the window, what it reads, and how many elements count."""
+
+    tap: Loop
+    place: Index
+    guards: tuple[Guard, ...]
+    count: Expr | int
+
+
+def _outer(c: Context) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
+    """Loops over leading dimensions and over output points."""
+    space = _space(c.node)
+    lead, extents = c.node.shape[:-space], c.node.shape[-space:]
+    names = ("n", "c") if len(lead) == 2 else tuple(f"b{i}" for i in range(len(lead)))
+    batch = tuple(parallel(name, extent) for name, extent in zip(names, lead))
+    return batch, tuple(parallel(f"o{axis}", extent) for axis, extent in zip(SPACE[space], extents))
+
+
+def _pool(
+    c: Context, kind: str, windows: Sequence[Window], batch: Sequence[Loop], points: Sequence[Loop]
+) -> list[Nest]:
+    acc = c.scratch("acc", c.dtype)
+    start = neutral("max" if kind == "max" else "sum", c.dtype)
+    guards = tuple(guard for window in windows for guard in window.guards)
+    value = guarded(c.read(0, *batch, *(w.place for w in windows)), guards, start)
+    inner = Nest(tuple(w.tap for w in windows), (store(acc, (), value, "max" if kind == "max" else "sum"),))
+    result = value_of(acc)
+    if kind == "mean":
+        result = apply("div", result, _count(c, [w.count for w in windows]))
+    loops = (*batch, *points)
+    return [c.nest(loops, store(acc, (), Const(start, c.dtype)), inner, store(c.out, loops, result), scratch=(acc,))]
+
+
+def _count(c: Context, counts: Sequence[Expr | int]) -> Expr:
+    given = c.node.attrs.get("divisor")
+    if given:
+        return Const(float(given), c.dtype)
+    fixed = prod(count for count in counts if isinstance(count, int))
+    varying: list[Expr] = [count for count in counts if not isinstance(count, int)]
+    if not varying:
+        return Const(float(fixed), c.dtype)
+    if fixed != 1:
+        varying.append(Const(fixed, "i64"))
+    return cast(reduce(lambda a, b: apply("mul", a, b), varying), c.dtype)
+
+
+def _windows(c: Context, points: Sequence[Loop], dilation: Sequence[int]) -> list[Window]:
+    """Windows of a fixed size and step, with padding around the input."""
+    attrs = c.node.attrs
+    extents = c.node.inputs[0].shape[-len(points) :]
+    found = []
+    for axis, point, extent, size, stride, (before, after), spread in zip(
+        SPACE[len(points)], points, extents, attrs["kernel"], attrs["stride"], attrs["padding"], dilation
+    ):
+        tap = reducing(f"k{axis}", size)
+        first = as_index(point) * stride - before
+        place = first + as_index(tap) * spread
+        include = attrs.get("count_include_pad", False)
+        low, high = (-before, extent + after) if include else (0, extent)
+        found.append(Window(tap, place, inside((place, extent)), _overlap(first, size, low, high)))
+    return found
+
+
+def _overlap(first: Index, size: int, low: int, high: int) -> Expr | int:
+    """How many of the `size` places from `first` on lie in low … high-1."""
+    smallest, largest = first.bounds
+    if smallest >= low and largest + size <= high:
+        return size
+    begin = apply("maximum", Number(first, "i64"), Const(low, "i64"))
+    end = apply("minimum", Number(first + size, "i64"), Const(high, "i64"))
+    return apply("sub", end, begin)
+
+
+@lowering("max_pool", check=_checked)
+def max_pool(c: Context) -> list[Nest]:
+    batch, points = _outer(c)
+    return _pool(c, "max", _windows(c, points, c.node.attrs["dilation"]), batch, points)
+
+
+@lowering("avg_pool", check=_checked_float)
+def avg_pool(c: Context) -> list[Nest]:
+    batch, points = _outer(c)
+    return _pool(c, "mean", _windows(c, points, (1,) * len(points)), batch, points)
+
+
+def _adaptive(c: Context, points: Sequence[Loop]) -> list[Window]:
+    """Window o covers ⌊o·I/O⌋ … ⌈(o+1)·I/O⌉-1. Where O divides I they are equal and plain; else the largest size is
+    visited and what lies behind a window's end is left out."""
+    found = []
+    for axis, point, extent in zip(SPACE[len(points)], points, c.node.inputs[0].shape[-len(points) :]):
+        out, o = point.extent, as_index(point)
+        if extent % out == 0:
+            tap = reducing(f"k{axis}", extent // out)
+            found.append(Window(tap, o * tap.extent + as_index(tap), (), tap.extent))
+            continue
+        largest = max(-(-(i + 1) * extent // out) - i * extent // out for i in range(out))
+        tap = reducing(f"k{axis}", largest)
+        first = o * extent // out
+        end = (o * extent + extent + out - 1) // out
+        place = first + as_index(tap)
+        found.append(Window(tap, place, inside((end - 1 - place, largest)), Number(end - first, "i64")))
+    return found
+
+
+@lowering("adaptive_avg_pool", check=_checked_float)
+def adaptive_avg_pool(c: Context) -> list[Nest]:
+    batch, points = _outer(c)
+    return _pool(c, "mean", _adaptive(c, points), batch, points)
+
+
+@lowering("adaptive_max_pool", check=_checked)
+def adaptive_max_pool(c: Context) -> list[Nest]:
+    batch, points = _outer(c)
+    return _pool(c, "max", _adaptive(c, points), batch, points)
+
+
+# ---- resampling ------------------------------------------------------------------------------------------------------
+
+
+def _rounding(dtype: str) -> Callable[[float], float]:
+    """Round to the precision in which eager computes source positions."""
+    return float if dtype == "f64" else lambda x: float(unpack("f", pack("f", x))[0])
+
+
+@lowering("upsample_nearest", check=_checked)
+def upsample_nearest(c: Context) -> list[Nest]:
+    batch, points = _outer(c)
+    extents = c.node.inputs[0].shape[-len(points) :]
+    place = [_nearest(c, point, extent, scale) for point, extent, scale in zip(points, extents, c.node.attrs["scales"])]
+    loops = (*batch, *points)
+    return [c.nest(loops, store(c.out, loops, c.read(0, *batch, *place)))]
+
+
+def _nearest(c: Context, point: Loop, extent: int, scale: float) -> Index:
+    """⌊o·scale⌋ (or of o + ½), rounded as eager rounds; as a quotient where that agrees at every point."""
+    precision = "f64" if c.dtype == "f64" else "f32"
+    rounded = _rounding(precision)
+    step, shift = rounded(scale), 0.5 if c.node.attrs["exact"] else 0.0
+    wanted = [min(int(rounded((o + shift) * step)), extent - 1) for o in range(point.extent)]
+    o, out = as_index(point), point.extent
+    for simple in (o * extent // out, (o * 2 + 1) * extent // (2 * out)):
+        if [simple.evaluate({point.var: i}) for i in range(out)] == wanted:
+            return simple
+    moved: Expr = Number(o, precision)
+    if shift:
+        moved = apply("add", moved, Const(shift, precision))
+    source = cast(apply("floor", apply("mul", moved, Const(step, precision))), "i64")
+    return indirect(apply("minimum", source, Const(extent - 1, "i64")), extent)
+
+
+@lowering("upsample_linear", check=_checked_float)
+def upsample_linear(c: Context) -> list[Nest]:
+    """Each point is a weighted mean of the two nearest places per dimension, the last dimension first."""
+    batch, points = _outer(c)
+    extents = c.node.inputs[0].shape[-len(points) :]
+    sides = [
+        _neighbours(c, point, extent, scale) for point, extent, scale in zip(points, extents, c.node.attrs["scales"])
+    ]
+    loops = (*batch, *points)
+    corners = [c.read(0, *batch, *(side[0][which] for side, which in zip(sides, corner)))
+               for corner in product((0, 1), repeat=len(points))]  # fmt: skip
+    for _, weight in reversed(sides):
+        rest = apply("sub", Const(1.0, c.dtype), weight)
+        corners = [
+            apply("add", apply("mul", rest, low), apply("mul", weight, high))
+            for low, high in zip(corners[::2], corners[1::2])
+        ]
+    return [c.nest(loops, store(c.out, loops, corners[0]))]
+
+
+def _neighbours(c: Context, point: Loop, extent: int, scale: float) -> tuple[tuple[Index, Index], Expr]:
+    """The two places around a source position, and the second one's weight."""
+    o = Number(as_index(point), c.dtype)
+    if c.node.attrs["align_corners"]:
+        step = (extent - 1) / (point.extent - 1) if point.extent > 1 else 0.0
+        position = apply("mul", o, Const(_rounding(c.dtype)(step), c.dtype))
+    else:
+        half, step = Const(0.5, c.dtype), _rounding(c.dtype)(scale)
+        moved = apply("sub", apply("mul", apply("add", o, half), Const(step, c.dtype)), half)
+        position = apply("maximum", moved, Const(0.0, c.dtype))
+    last = Const(extent - 1, "i64")
+    first = apply("minimum", cast(apply("floor", position), "i64"), last)
+    second = apply("minimum", apply("add", first, Const(1, "i64")), last)
+    weight = apply("minimum", apply("sub", position, cast(first, c.dtype)), Const(1.0, c.dtype))
+    return (indirect(first, extent), indirect(second, extent)), weight

@@ -1,0 +1,167 @@
+"""Layouts for tensors: channels last, with zeros around the edges that windows reach over.
+
+Tensors that meet in a nest point by point want one layout, so they are grouped; a group gets channels last when one of its
+tensors is read through windows (convolution, pooling). What the caller owns keeps its layout and is copied at the border.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from strop.loops.index import Index, index_of
+from strop.loops.ir import Buffer, Load, Loop, Nest, Store, loads
+from strop.loops.layout import Layout, channels_last, halo, relayout
+from strop.loops.index import Var
+from strop.loops.lower.driver import LibraryCall, Step
+
+
+@dataclass
+class Choice:
+    """Steps with layouts applied, and which layout each buffer got."""
+
+    steps: list[Step]
+    layouts: dict[str, Layout] = field(default_factory=dict)
+
+
+def choose_layouts(steps: list[Step]) -> Choice:
+    nests = [step for step in steps if isinstance(step, Nest)]
+    groups = _Groups()
+    windowed: set[Buffer] = set()
+    for nest in nests:
+        inner = [loop.var for loop in nest.all_loops if loop.kind == "reduce"]
+        touched: list[tuple[Buffer, tuple[Index, ...]]] = []
+        for store in nest.stores:
+            touched += [(load.buffer, load.index) for load in loads(store)]
+            touched.append((store.target, store.index))
+        spatial = [(b, i) for b, i in touched if b.space in ("arena", "input", "output") and 3 <= len(b.shape) <= 5]
+        for buffer, index in spatial:
+            if any(_window(part, inner) for part in index[2:]):
+                windowed.add(buffer)
+        for (a, i), (b, j) in zip(spatial, spatial[1:]):
+            if len(a.shape) == len(b.shape) and _aligned(i, j):
+                groups.join(a, b)
+    fixed = {b for step in steps if isinstance(step, LibraryCall) for b in (*step.inputs, *step.outputs)}
+    wanted = {b for b in groups.members(windowed) if b not in fixed}
+    steps = _copy_at_borders(steps, wanted, windowed)
+    return _apply(steps, {b for b in _buffers(steps) if b in wanted or b.name.endswith(BORDER)})
+
+
+BORDER = ".inside"
+
+
+def _window(part: Index, inner: list[Var]) -> bool:
+    """An output position plus a reduce variable: a window moves over this dimension."""
+    return any(v in inner for v in part.vars) and any(v not in inner for v in part.vars)
+
+
+def _aligned(a: tuple[Index, ...], b: tuple[Index, ...]) -> bool:
+    """Whether two accesses walk over space together."""
+    return all(bool(x.vars & y.vars) or x.is_const or y.is_const for x, y in zip(a[2:], b[2:]))
+
+
+class _Groups:
+    """Buffers that share a layout."""
+
+    def __init__(self) -> None:
+        self.parent: dict[Buffer, Buffer] = {}
+
+    def root(self, buffer: Buffer) -> Buffer:
+        while (up := self.parent.get(buffer, buffer)) != buffer:
+            buffer = up
+        return buffer
+
+    def join(self, a: Buffer, b: Buffer) -> None:
+        self.parent.setdefault(a, a)
+        self.parent.setdefault(b, b)
+        self.parent[self.root(a)] = self.root(b)
+
+    def members(self, some: set[Buffer]) -> list[Buffer]:
+        roots = {self.root(b) for b in some}
+        grouped = [b for b in self.parent if self.root(b) in roots]
+        return list(dict.fromkeys([*grouped, *sorted(some, key=lambda b: b.name)]))
+
+
+def _buffers(steps: list[Step]) -> list[Buffer]:
+    found: dict[Buffer, None] = {}
+    for step in steps:
+        if isinstance(step, Nest):
+            found.update(dict.fromkeys((*step.reads, *step.writes)))
+    return list(found)
+
+
+def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffer]) -> list[Step]:
+    """Inputs that windows read and outputs that contractions write get a copy inside, with a layout of its own."""
+    before: list[Step] = []
+    after: list[Step] = []
+    inside: dict[Buffer, tuple[Buffer, Layout]] = {}
+    written_by_contraction = {
+        store.target
+        for step in steps
+        if isinstance(step, Nest) and any(isinstance(item, Nest) for item in step.body)
+        for store in step.stores
+    }
+    for buffer in sorted(wanted, key=lambda b: b.name):
+        if buffer.space == "input" and buffer in windowed:
+            copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
+            before.append(_copy(buffer, copy))
+        elif buffer.space == "output" and buffer in written_by_contraction and buffer.shape[1] > 1:
+            copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
+            after.append(_copy(copy, buffer))
+        else:
+            continue
+        inside[buffer] = (copy, Layout())
+    changed = [relayout(step, inside) if isinstance(step, Nest) else step for step in steps]
+    return [*before, *changed, *after]
+
+
+def _copy(source: Buffer, target: Buffer) -> Nest:
+    loops = tuple(Loop(Var(f"i{d}", extent)) for d, extent in enumerate(source.shape))
+    index = tuple(index_of(loop.var) for loop in loops)
+    inner = source if source.space == "arena" else target
+    return Nest(loops, (Store(target, index, Load(source, index)),), name=f"{inner.name}.copy", note="copy at the border")
+
+
+def _apply(steps: list[Step], wanted: set[Buffer]) -> Choice:
+    pads = _pads(steps)
+    layouts: dict[Buffer, tuple[Buffer, Layout]] = {}
+    for buffer in _buffers(steps):
+        if buffer.space != "arena" or buffer not in wanted:
+            continue
+        layout = channels_last(len(buffer.shape), pads.get(buffer))
+        layouts[buffer] = (replace(buffer, shape=layout.shape(buffer.shape)), layout)
+    made: list[Step] = []
+    filled: set[Buffer] = set()
+    for step in steps:
+        if isinstance(step, LibraryCall):
+            made.append(step)
+            continue
+        for buffer in step.writes:
+            if buffer in layouts and buffer not in filled:
+                physical, layout = layouts[buffer]
+                edge = halo(physical, buffer.shape, layout, f"{buffer.name}.halo")
+                if edge is not None:
+                    made.append(edge)
+                filled.add(buffer)
+        made.append(relayout(step, layouts))
+    return Choice(made, {buffer.name: layout for buffer, (_, layout) in layouts.items()})
+
+
+def _pads(steps: list[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:
+    """How far reads that want zeros reach over each edge."""
+    pads: dict[Buffer, dict[int, tuple[int, int]]] = {}
+    for step in steps:
+        if not isinstance(step, Nest):
+            continue
+        for store in step.stores:
+            if not store.reduce:
+                continue
+            for load in loads(store):
+                if not load.guards or load.other != 0 or load.buffer.space != "arena":
+                    continue
+                known = pads.setdefault(load.buffer, {})
+                for dim, part in enumerate(load.index):
+                    if any(g.index == part and g.extent == load.buffer.shape[dim] for g in load.guards):
+                        low, high = part.bounds
+                        before, after = known.get(dim, (0, 0))
+                        known[dim] = (max(before, -low), max(after, high - load.buffer.shape[dim] + 1))
+    return pads

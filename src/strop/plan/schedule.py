@@ -1,0 +1,397 @@
+"""Default schedules: for each nest a list of passes that a person could have written.
+
+Three kinds of nest, told apart by shape alone: pointwise (one vector loop), contractions (a register tile under outer
+loops, operands packed in the order in which they are read) and rows (several passes over scratch, each vectorised).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from strop.core.passes import Pass
+from strop.core.target import Target
+from strop.loops.ir import Load, Loop, Nest, Store, loads
+from strop.loops.primitives import Fuse, Lanes, Pack, Parallelise, Reorder, Sink, Split, Unroll, Vectorise
+from strop.plan.analyse import Contraction, contraction, fusable, heavy, stride_within, work
+from strop.plan.tiles import Demand, Tile, best
+
+PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
+CONSTANT = ("param", "packed", "const")
+
+
+@dataclass
+class Recipe:
+    """The schedule of one nest: passes in order, and nests that fill packed operands."""
+
+    nest: Nest
+    target: Target
+    threads: int
+    pack: bool
+    passes: list[Pass] = field(default_factory=list)
+    copies: list[Nest] = field(default_factory=list)
+
+    def do(self, one: Pass) -> None:
+        if isinstance(one, Pack) and not one.at:
+            self.copies.append(one.copy(self.nest))
+        self.nest = one(self.nest)
+        self.passes.append(one)
+
+    @property
+    def name(self) -> str:
+        return self.nest.name
+
+    def order(self, *names: str) -> None:
+        present = [loop.name for loop in self.nest.loops]
+        if list(names) != [n for n in present if n in names]:
+            self.do(Reorder(self.name, names))
+
+
+def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> Recipe:
+    """The default schedule of a nest."""
+    recipe = Recipe(nest, target, threads, pack)
+    found = contraction(nest)
+    if not any(isinstance(item, Nest) for item in nest.body):
+        _pointwise(recipe)
+    elif found is not None and found.outputs and nest.iterations:
+        _contraction(recipe, found)
+    else:
+        _rows(recipe)
+    return recipe
+
+
+# ---- pointwise -------------------------------------------------------------------------------------------------------
+
+
+def _pointwise(recipe: Recipe) -> None:
+    nest = recipe.nest
+    if not nest.loops or any(loop.kind != "parallel" for loop in nest.loops):
+        return
+    _sort_by_stride(recipe)
+    _fuse_all(recipe)
+    lanes = recipe.target.lanes("f32")
+    total = work(nest)
+    inner = recipe.nest.loops[-1]
+    if not _vectorisable(recipe.nest, inner):
+        _parallelise_outer(recipe, total)
+        return
+    by = lanes * (1 if heavy(nest) else 4)
+    if inner.extent > by:
+        while by > lanes and inner.extent % by:
+            by -= lanes
+        recipe.do(Split(recipe.name, inner.name, by, tail="rest"))
+        recipe.do(Vectorise(recipe.name, f"{inner.name}.i"))
+    else:
+        recipe.do(Vectorise(recipe.name, inner.name))
+    _parallelise_outer(recipe, total)
+
+
+def _sort_by_stride(recipe: Recipe) -> None:
+    """Loops from the largest step in the result to the smallest."""
+    nest = recipe.nest
+    stores = [s for s in nest.stores if s.target not in nest.all_scratch]
+    if not stores:
+        return
+    main = max(stores, key=lambda s: s.target.size)
+
+    def step(loop: Loop) -> int:
+        found = main.offset.coefficient(loop.var)
+        return abs(found) if found is not None else 1
+
+    names = [loop.name for loop in sorted(nest.loops, key=step, reverse=True)]
+    if names != [loop.name for loop in nest.loops]:
+        recipe.do(Reorder(recipe.name, tuple(names)))
+
+
+def _fuse_all(recipe: Recipe) -> None:
+    position = len(recipe.nest.loops) - 2
+    while position >= 0:
+        outer, inner = recipe.nest.loops[position : position + 2]
+        if fusable(recipe.nest, outer, inner):
+            recipe.do(Fuse(recipe.name, outer.name, inner.name))
+        position -= 1
+
+
+def _vectorisable(nest: Nest, loop: Loop) -> bool:
+    """A loop whose lanes write different elements; most accesses should be contiguous along it."""
+    if loop.extent < 2:
+        return False
+    for store in nest.stores:
+        if store.offset.coefficient(loop.var) == 0:
+            return False
+    offsets = [load.offset.coefficient(loop.var) for s in nest.stores for load in loads(s)]
+    return not offsets or sum(o in (0, 1) for o in offsets) * 2 >= len(offsets) or loop.extent >= 8
+
+
+def _parallelise_outer(recipe: Recipe, total: float) -> None:
+    if recipe.threads < 2 or total < PARALLEL_WORK:
+        return
+    nest = recipe.nest
+    heads = [nest] if nest.loops else [item for item in nest.body if isinstance(item, Nest)]
+    if not heads or any(not head.loops for head in heads):
+        return
+    first = heads[0].loops[0]
+    if len({head.loops[0].name for head in heads}) != 1 or first.kind != "parallel" or first.mode != "serial":
+        return
+    if first.extent < recipe.threads:
+        return
+    recipe.do(Parallelise(recipe.name, first.name))
+
+
+# ---- contractions ----------------------------------------------------------------------------------------------------
+
+
+def _contraction(recipe: Recipe, found: Contraction) -> None:
+    target = recipe.target
+    lanes = target.lanes("f64" if found.inner.stores[0].target.dtype in ("f64", "i64") else "f32")
+    total = work(recipe.nest)
+    _fuse_parallel(recipe)
+    found = contraction(recipe.nest) or found
+    along = _vector_loop(recipe, found, lanes)
+    if along is None:
+        _dot_products(recipe, found, total)
+        return
+    rows = _row_loop(found, along, lanes)
+    tile, demand = _tile(recipe, found, along, rows, lanes)
+    width = tile.vectors * lanes
+    _order_reduction(recipe, found, along)
+    _pack_operands(recipe, found, along, width)
+    outer = [loop.name for loop in recipe.nest.loops if loop not in (along, rows) and loop.extent > 1]
+    ones = [loop.name for loop in recipe.nest.loops if loop not in (along, rows) and loop.extent == 1]
+    split_lanes = along.extent > width
+    panels = -(-along.extent // width)
+    lane = along.name
+    if split_lanes:
+        recipe.do(Split(recipe.name, along.name, width, tail="rest"))
+        lane = f"{along.name}.i"
+    blocks = [f"{along.name}.o"] if split_lanes else []
+    row_names = [rows.name] if rows is not None else []
+    spread = _outer_order(recipe, found, along, rows, outer, panels, tile)
+    order = (*ones, *(blocks + outer if spread == "panels first" else outer + blocks), *row_names, lane)
+    recipe.do(Reorder(recipe.name, tuple(order)))
+    sunk = [lane]
+    if rows is not None:
+        if rows.extent > tile.rows:
+            recipe.do(Split(recipe.name, rows.name, tile.rows))
+            row_names = [f"{rows.name}.i"]
+        recipe.do(Unroll(recipe.name, row_names[0]))
+        sunk = [row_names[0], lane] if tile.rows >= tile.vectors else [lane, row_names[0]]
+    recipe.do(Vectorise(recipe.name, lane))
+    recipe.do(Sink(recipe.name, tuple(sunk)))
+    _unroll_reduction(recipe, found, tile, demand)
+    _parallelise_outer(recipe, total)
+
+
+def _fuse_parallel(recipe: Recipe) -> None:
+    """Neighbouring output loops that every access steps through as one: a 1×1 convolution's height and width."""
+    _drop_ones(recipe)
+    _fuse_all(recipe)
+
+
+def _drop_ones(recipe: Recipe) -> None:
+    """Loops of one iteration go outermost, so that they are in nobody's way."""
+    ones = [loop.name for loop in recipe.nest.loops if loop.extent == 1]
+    others = [loop.name for loop in recipe.nest.loops if loop.extent > 1]
+    if ones and others:
+        recipe.order(*ones, *others)
+
+
+def _packable(recipe: Recipe, load: Load) -> bool:
+    return recipe.pack and load.buffer.space in CONSTANT and not load.guards and load.buffer.dtype in ("f32", "f64")
+
+
+def _vector_loop(recipe: Recipe, found: Contraction, lanes: int) -> Loop | None:
+    """The output loop to vectorise: contiguous in the result and in what it reads (or packable), and long enough."""
+    best_loop, best_score = None, 0.0
+    for loop in found.nest.loops:
+        if loop.extent < 2:
+            continue
+        gathers = 0
+        read = False
+        for load in found.operands:
+            stride = stride_within(load.offset, loop.var, lanes)
+            if stride == 0:
+                continue
+            read = True
+            if stride != 1 and not _packable(recipe, load):
+                gathers += 1
+        scattered = sum(stride_within(s.offset, loop.var, lanes) != 1 for s in found.outputs)
+        full = loop.extent / (-(-loop.extent // lanes) * lanes)
+        score = full / (1 + 12 * gathers + 2 * scattered / max(found.depth, 1) * 16)
+        if read and score > best_score:
+            best_loop, best_score = loop, score
+    dots = all(_dot_stride(found, load) for load in found.operands)
+    return best_loop if best_score > (0.12 if dots and found.depth >= 2 * lanes else 0.0) else None
+
+
+def _dot_stride(found: Contraction, load: Load) -> bool:
+    """Whether the innermost reduce loops step through a read one element at a time."""
+    return any(load.offset.coefficient(loop.var) == 1 for loop in found.inner.loops) or not load.vars & set(found.inner.vars)
+
+
+def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
+    """The output loop whose steps share what the vector loop reads: more rows, fewer reads per multiply-add."""
+    choices = []
+    for loop in found.nest.loops:
+        if loop is along or loop.extent < 2:
+            continue
+        shared = sum(
+            stride_within(load.offset, along.var, lanes) != 0 and load.offset.coefficient(loop.var) == 0 for load in found.operands
+        )
+        if any(load.offset.coefficient(loop.var) is None for load in found.operands):
+            continue
+        step = min((abs(s.offset.coefficient(loop.var) or 0) for s in found.outputs), default=0)
+        choices.append((shared == 0, step, loop))
+    choices = [c for c in choices if not c[0]] or [c for c in choices if len(found.operands) == 1]
+    return min(choices, key=lambda c: (c[0], c[1]))[2] if choices else None
+
+
+def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, lanes: int) -> tuple[Tile, Demand]:
+    broadcast = streamed = paired = 0
+    alias = False
+    divides = 0
+    for load in found.operands:
+        moves = stride_within(load.offset, along.var, lanes) != 0
+        by_row = rows is not None and load.offset.coefficient(rows.var) != 0
+        broadcast += by_row and not moves
+        streamed += moves and not by_row
+        paired += moves and by_row
+        if by_row and rows is not None and not moves:
+            step = abs(load.offset.coefficient(rows.var) or 0) * 4
+            alias = alias or (step > 0 and step % 4096 == 0)
+        if load.offset.coefficient(along.var) is None and not _packable(recipe, load):
+            divides = _largest_tile(load, along, lanes)
+    demand = Demand(
+        rows.extent if rows else 1, along.extent, max(found.depth, 1), found.accumulators, broadcast, streamed, paired, alias, divides
+    )
+    return best(demand, lanes, recipe.target), demand
+
+
+def _largest_tile(load: Load, along: Loop, lanes: int) -> int:
+    """The largest multiple of a vector within which a read moves evenly along a loop."""
+    width = lanes
+    while width * 2 <= along.extent and stride_within(load.offset, along.var, width * 2) is not None:
+        width *= 2
+    return width
+
+
+def _order_reduction(recipe: Recipe, found: Contraction, along: Loop) -> None:
+    """The reduce loop that steps through the rows' operand one element at a time goes innermost."""
+    loops = [loop for loop in found.inner.loops if loop.extent > 1]
+    if len(loops) < 2:
+        return
+    guide = next((load for load in found.operands if load.offset.coefficient(along.var) == 0), found.operands[0])
+
+    def step(loop: Loop) -> int:
+        size = guide.offset.coefficient(loop.var)
+        return abs(size) if size else 1 << 60
+
+    names = [loop.name for loop in found.inner.loops if loop.extent == 1]
+    names += [loop.name for loop in sorted(loops, key=step, reverse=True)]
+    if names != [loop.name for loop in found.inner.loops]:
+        recipe.do(Reorder(recipe.name, tuple(names)))
+
+
+def _pack_operands(recipe: Recipe, found: Contraction, along: Loop, width: int) -> None:
+    """Constant operands are laid out in the order in which the tile reads them."""
+    current = contraction(recipe.nest) or found
+    for load in current.operands:
+        moving = load.offset.coefficient(along.var)
+        if moving == 0 or not _packable(recipe, load):
+            continue
+        others = [loop for loop in (*current.nest.loops, *current.inner.loops) if loop.var in load.vars and loop.name != along.name]
+        pack = Pack(recipe.name, load.buffer.name, along.name, width, tuple(loop.name for loop in others if loop.extent > 1))
+        if pack.check(recipe.nest):
+            recipe.do(pack)
+
+
+def _outer_order(
+    recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, outer: list[str], panels: int, tile: Tile
+) -> str:
+    """Whether panels of the streamed operand go outside (each read once, rows again per panel) or inside.
+
+    Chosen by bytes that come from beyond L2; balance between threads decides first.
+    """
+    streamed = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) != 0)
+    moving = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) == 0)
+    by_name = {loop.name: loop.extent for loop in recipe.nest.loops}
+    if recipe.threads > 1 and outer:
+        inside, outside = _balance(by_name[outer[0]], recipe.threads), _balance(panels, recipe.threads)
+        if outside < 0.8 and inside > outside:
+            return "panels last"
+        if inside < 0.8 and outside > inside:
+            return "panels first"
+    if not outer:
+        return "panels first"
+    visits = by_name[outer[0]]
+    reread = moving * panels if moving > recipe.target.l2 // 2 else 0
+    refetched = streamed * visits if streamed > recipe.target.l2 // 2 else 0
+    return "panels last" if refetched < reread else "panels first"
+
+
+def _balance(count: int, threads: int) -> float:
+    return count / (-(-count // threads) * threads)
+
+
+def _unroll_reduction(recipe: Recipe, found: Contraction, tile: Tile, demand: Demand) -> None:
+    """Small windows are written out (their reads are shared between rows); otherwise a few steps of the innermost loop."""
+    current = [loop for loop in found.inner.loops if loop.extent > 1]
+    if not current:
+        return
+    names = {loop.name for loop in recipe.nest.all_loops if loop.kind == "reduce"}
+    if demand.paired and found.depth <= 32:
+        for loop in current:
+            recipe.do(Unroll(recipe.name, loop.name))
+        return
+    inner = next((n for n in _inner_reduce_names(recipe.nest) if n in names), None)
+    if inner is None:
+        return
+    extent = next(loop.extent for loop in current if loop.name == inner)
+    if extent <= 4:
+        recipe.do(Unroll(recipe.name, inner))
+        return
+    by = next((u for u in (4, 3, 2, 5) if extent % u == 0), 0)
+    if not by:
+        return
+    recipe.do(Split(recipe.name, inner, by))
+    recipe.do(Unroll(recipe.name, f"{inner}.i"))
+
+
+def _inner_reduce_names(nest: Nest) -> list[str]:
+    """Names of reduce loops, innermost first."""
+    names = [loop.name for loop in nest.all_loops if loop.kind == "reduce" and loop.extent > 1]
+    return list(dict.fromkeys(reversed(names)))
+
+
+def _dot_products(recipe: Recipe, found: Contraction, total: float) -> None:
+    """Vectorise along the reduction itself."""
+    lanes = recipe.target.lanes("f32")
+    loops = [loop for loop in found.inner.loops if loop.extent > 1]
+    if loops:
+        contiguous = [
+            loop for loop in loops if all(load.offset.coefficient(loop.var) in (0, 1) for load in found.operands)
+        ]
+        inner = max(contiguous, key=lambda loop: loop.extent, default=None)
+        if inner is not None and inner.extent >= lanes:
+            names = [loop.name for loop in found.inner.loops if loop.name != inner.name] + [inner.name]
+            if names != [loop.name for loop in found.inner.loops]:
+                recipe.do(Reorder(recipe.name, tuple(names)))
+            by = min(4 * lanes, inner.extent // lanes * lanes)
+            recipe.do(Lanes(recipe.name, inner.name, by))
+            recipe.do(Vectorise(recipe.name, f"{inner.name}.l"))
+    _parallelise_outer(recipe, total)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _rows(recipe: Recipe) -> None:
+    """Several passes over a row: vectorise each pass along its own loop, or all of them along an outer loop."""
+    from strop.plan.rows import schedule_rows
+
+    schedule_rows(recipe)
+    _parallelise_outer(recipe, work(recipe.nest))
+
+
+def stores_outside(nest: Nest) -> tuple[Store, ...]:
+    local = set(nest.all_scratch)
+    return tuple(s for s in nest.stores if s.target not in local)

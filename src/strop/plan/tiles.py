@@ -1,0 +1,73 @@
+"""Register tiles: how many rows and vectors of accumulators a contraction keeps in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from strop.core.target import Target
+from strop.loops.primitives import pieces
+
+FMA_LATENCY = 4
+
+
+@dataclass(frozen=True)
+class Tile:
+    rows: int
+    vectors: int
+
+    def __str__(self) -> str:
+        return f"{self.rows}×{self.vectors}"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one step of a reduction needs. `broadcast` operands differ by row, `streamed` ones by vector, `paired` by both."""
+
+    rows: int
+    lanes_extent: int
+    depth: int
+    accumulators: int = 1
+    broadcast: int = 1
+    streamed: int = 1
+    paired: int = 0
+    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more than six evict each other from L1
+    vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
+
+
+def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
+    """Tiles whose accumulators and operands fit the registers."""
+    for vectors in range(1, 9):
+        if vectors > 1 and (vectors - 1) * lanes >= demand.lanes_extent:
+            break
+        if demand.vector_divides and demand.vector_divides % (vectors * lanes) and vectors * lanes < demand.vector_divides:
+            continue
+        for rows in range(1, min(demand.rows, 14) + 1):
+            held = min(rows * demand.broadcast, vectors * demand.streamed) if not demand.paired else vectors * demand.streamed
+            streaming = 1 + min(demand.paired, 2)
+            if demand.accumulators * rows * vectors + held + streaming <= target.vector_registers:
+                yield Tile(rows, vectors)
+
+
+def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
+    """Cycles for the whole contraction, by the busiest of: multiply-add units, loads, latency."""
+    load_rate = target.bandwidth[0] / target.vector_bytes
+    total = 0.0
+    for count, rows in pieces(demand.rows, tile.rows):
+        # idle lanes cost as much as busy ones
+        for start in range(0, demand.lanes_extent, tile.vectors * lanes):
+            vectors = -(-min(tile.vectors * lanes, demand.lanes_extent - start) // lanes)
+            arithmetic = demand.accumulators * rows * vectors / target.fma_per_cycle
+            loads = demand.streamed * vectors / load_rate + demand.broadcast * rows / 2 + demand.paired * rows * vectors / load_rate
+            step = max(arithmetic, loads, FMA_LATENCY)
+            if demand.rows_alias and rows > 6:
+                step *= 1.5
+            ends = 12 + 2 * rows * vectors  # starting and finishing a tile
+            total += count * (step * demand.depth + ends)
+    return total
+
+
+def best(demand: Demand, lanes: int, target: Target) -> Tile:
+    """The cheapest tile; of equals the one with more rows per weight that is read."""
+    found = list(candidates(demand, lanes, target)) or [Tile(1, 1)]
+    return min(found, key=lambda tile: (cycles(tile, demand, lanes, target), -tile.rows * tile.vectors, tile.vectors))

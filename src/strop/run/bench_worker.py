@@ -1,0 +1,161 @@
+"""A contender's own process: pinned, told over a pipe when it is its turn, answering with times.
+
+One line of JSON in, one out: `prepare` (load, compile, compare with the reference), `turn` (time calls), `exit`; and
+for a process that is no contender: `peak` (measure the machine), `survey` (count and export the model). Whatever
+libraries print goes to standard error, never between the answers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from strop.core.problem import Problem
+from strop.run import check
+from strop.run.contenders import CONTENDERS, Task, export_onnx, load_model
+
+REFERENCE = "reference.npz"
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    order = json.loads(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    _die_with_parent(order["parent"])
+    _pin(order["threads"])
+    serve(order, sys.stdin, answers)
+
+
+def serve(order: dict[str, Any], requests: IO[str], answers: IO[str]) -> None:
+    """Answer until `exit` or until the parent closes the pipe. A failure is an answer too."""
+    call: Callable[[], Any] | None = None
+    for line in requests:
+        request = json.loads(line)
+        if request["do"] == "exit":
+            return
+        try:
+            match request["do"]:
+                case "peak":
+                    answer = _peak(order["threads"])
+                case "survey":
+                    answer = _survey(_task(order), export=request["export"])
+                case "prepare":
+                    call, answer = _prepare(_task(order))
+                case _:
+                    assert call is not None, "a turn before `prepare`"
+                    answer = _turn(call, request["seconds"], request["calls"])
+        except Exception as failure:
+            traceback.print_exc()
+            answer = {"error": describe(failure)}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def describe(failure: BaseException) -> str:
+    """One line: the kind and the first words."""
+    if isinstance(failure, Problem):
+        return f"{failure.code}: {failure.message}"
+    lines = str(failure).strip().splitlines() or [""]
+    return f"{type(failure).__name__}: {lines[0]}"[:300]
+
+
+def _task(order: dict[str, Any]) -> Task:
+    return Task(order["model"], order["contender"], order["threads"], Path(order["folder"]))
+
+
+def _peak(threads: int) -> dict[str, Any]:
+    from strop.run.peak import measure_peak
+
+    return {"peak_gflops": measure_peak(threads)}
+
+
+def _survey(task: Task, *, export: bool) -> dict[str, Any]:
+    """What is known of a model before anything is timed, in a process of its own: no contender's memory grows by it."""
+    from strop.run.flops import count_flops
+
+    answer: dict[str, Any] = {"gflop": count_flops(*load_model(task.model)) / 1e9, "export_error": None}
+    if export:
+        try:
+            export_onnx(task)
+        except Exception as failure:
+            traceback.print_exc()
+            answer["export_error"] = describe(failure)
+    return answer
+
+
+def _prepare(task: Task) -> tuple[Callable[[], Any], dict[str, Any]]:
+    contender = CONTENDERS[task.contender]
+    if not contender.exported:
+        _torch_threads(task.threads)
+    compile_model = contender.prepare(task)
+    begun = time.perf_counter()
+    call = compile_model()
+    outputs = call()
+    seconds = time.perf_counter() - begun
+    produced = check.arrays(outputs)
+    reference = task.folder / REFERENCE
+    if task.contender == "eager":
+        np.savez(reference, *produced)
+        return call, {"compile_s": 0.0, "max_rel_error": 0.0}
+    stored = np.load(reference)
+    error = check.max_rel_error(produced, [stored[key] for key in stored.files])
+    return call, {"compile_s": seconds, "max_rel_error": error}
+
+
+def _turn(call: Callable[[], Any], seconds: float, calls: int) -> dict[str, Any]:
+    """Back-to-back calls for at least `seconds` and `calls`, after one that brings caches and threads back."""
+    call()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < calls or time.perf_counter() < end:
+        begun = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - begun))
+    return {"times_ms": times, "peak_rss_mb": peak_rss_mb()}
+
+
+def peak_rss_mb() -> float:
+    """The most memory this process ever held, from the kernel's own mark: getrusage's survives exec from the parent."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    except (OSError, IndexError):
+        import resource
+
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _torch_threads(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _pin(threads: int) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def _die_with_parent(parent: int) -> None:
+    """A stopped child would outlive a killed parent for ever."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

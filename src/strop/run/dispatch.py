@@ -1,0 +1,217 @@
+"""From a call's arguments to the variant that serves it, or to eager with the reason why.
+
+A call that looks like the last one takes the short way (`Hot`): one C++ check of all tensors, one flat look at the
+module's state, and the program. It covers whatever is in the tensors' dispatch keys too (autocast, inference mode,
+functorch, tracing), since those keys are part of the C++ check. Everything else takes the long way through `call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._C._dynamo.guards import TensorGuards
+from torch.nn.modules import module as hooks
+from torch.utils import _pytree as pytree
+
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.core.problem import Problem
+from strop.run.state import Snapshot, State
+from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
+
+_PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
+_BY_VALUE = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """What must hold for a call to be served by `run` at once; never made for programs that write to anything."""
+
+    count: int
+    check: Callable[..., bool]
+    same: Callable[[], bool]
+    threads: int
+    run: Callable[[tuple[Tensor, ...]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call's arguments taken apart: the tensors in order, and everything else as part of the key."""
+
+    key: Hashable
+    tensors: Sequence[Tensor]
+
+
+class Dispatcher:
+    """Serves the calls of one module."""
+
+    def __init__(self, model: nn.Module, options: Options, journal: Journal, trace: Trace, build: Build) -> None:
+        self.model = model
+        self.options = options
+        self.journal = journal
+        self.trace = trace
+        self.build = build
+        self.state = State(model)
+        self.variants = Variants(options.max_variants)
+        self.hot: Hot | None = None
+        self._name = type(model).__name__
+        self._said: set[str] = set()
+
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compile the first variant for example inputs; a `Problem` says what stands in the way."""
+        arguments = take_apart(args, kwargs)
+        snapshot = self.state.current()
+        if isinstance(arguments, str):
+            raise Problem("STR001", arguments, help="tensors and plain values (numbers, strings, None) can be compiled")
+        if snapshot.obstacle:
+            raise Problem("STR103", snapshot.obstacle, help="move the model with .to('cpu') before compiling it")
+        if snapshot.training:
+            self.journal.add("note", self._name, "compiled in training mode; call .eval() first for inference")
+        self._variant(snapshot, arguments, args, kwargs)
+
+    def forget(self) -> None:
+        """Drop every variant: the module's Python code or attributes may have changed."""
+        self.hot = None
+        self.variants.clear()
+
+    @property
+    def threads(self) -> int:
+        return self.options.threads or torch.get_num_threads()
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The long way: any arguments, any state."""
+        found = self._serve(args, kwargs)
+        if isinstance(found, str):
+            return self._eager(found, args, kwargs)
+        variant, tensors, snapshot = found
+        threads = self.threads
+        result = variant.run(threads, tensors, snapshot, self.state.written)
+        if not kwargs and variant.direct and len(tensors) == len(args) and tensors:
+            self._heat(variant, threads, tensors, snapshot)
+        return result
+
+    def _serve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Tensor], Snapshot] | str:
+        obstacle = _surroundings()
+        if obstacle:
+            return obstacle
+        arguments = take_apart(args, kwargs)
+        if isinstance(arguments, str):
+            return arguments
+        snapshot = self.state.current()
+        if snapshot.obstacle:
+            return snapshot.obstacle
+        if torch.is_grad_enabled() and _needs_grad(arguments.tensors, snapshot):
+            return "gradients are needed; call it under torch.no_grad() or torch.inference_mode()"
+        try:
+            variant, snapshot = self._variant(snapshot, arguments, args, kwargs)
+        except Exception as error:
+            return f"this variant could not be compiled: {error}"
+        if isinstance(variant, str):
+            return variant
+        if variant.overlap(arguments.tensors, snapshot):
+            return "a tensor that is written to shares memory with another one"
+        return variant, arguments.tensors, snapshot
+
+    def _variant(
+        self, snapshot: Snapshot, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Variant | str, Snapshot]:
+        found = self.variants.find(snapshot.form, arguments.key)
+        if found is not None:
+            return found, snapshot
+        made = self.variants.make(snapshot.form, arguments.key, lambda: self._trace(arguments, args, kwargs))
+        return made, self.state.current()
+
+    def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
+        with self.journal.step("compile a variant", model=self._name, inputs=shapes):
+            with torch.inference_mode(False), torch.no_grad():
+                traced = self.trace(self.model, args, dict(sorted(kwargs.items())))
+            if traced.lifted:
+                self.state.watch(traced.lifted)
+            variant = Variant(traced, lambda graph, threads: self.build(graph, self.options, self.journal, threads))
+            if not variant.idle:
+                variant.ready(self.threads, self.state.current())
+            return variant
+
+    def _heat(self, variant: Variant, threads: int, tensors: Sequence[Tensor], snapshot: Snapshot) -> None:
+        same = self.state.same
+        if self.state.snapshot is not snapshot or torch._C._len_torch_function_stack() or self.options.threads:
+            return
+        sizes: Any = [list(t.shape) for t in tensors]
+        strides: Any = [list(t.stride()) for t in tensors]
+        guards = TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+        program = variant.ready(threads, snapshot)
+        self.hot = Hot(len(tensors), guards.check, same, threads, _runner(variant, program, tensors))
+
+    def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if reason not in self._said:
+            self._said.add(reason)
+            alarming = "variant" in reason
+            (self.journal.warn if alarming else self.journal.add)("fallback", self._name, f"runs eager: {reason}")
+        return self.model(*args, **kwargs)
+
+
+def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments | str:
+    """The arguments' key and tensors, or why they cannot be compiled for."""
+    spec: Hashable = len(args)
+    leaves: Sequence[Any] = args
+    if kwargs or not all(type(arg) is Tensor for arg in args):
+        leaves, spec = pytree.tree_flatten((args, dict(sorted(kwargs.items()))))
+    tensors = []
+    parts: list[Hashable] = [spec]
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            if type(leaf) not in _PLAIN_TENSORS:
+                return f"an argument is a {type(leaf).__name__}"
+            if not leaf.is_cpu or leaf.layout is not torch.strided:
+                return f"an argument is a {leaf.layout} tensor on `{leaf.device}`"
+            tensors.append(leaf)
+            parts.append((leaf.shape, leaf.dtype))
+        elif isinstance(leaf, float):
+            parts.append((float, leaf.hex()))
+        elif isinstance(leaf, _BY_VALUE):
+            parts.append((type(leaf), leaf))
+        else:
+            return f"an argument is a {type(leaf).__name__}"
+    return Arguments(tuple(parts), tensors)
+
+
+def _surroundings() -> str:
+    """What around the call forbids native code; mirrors what `Hot.check` sees in the dispatch keys."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "under a functorch transformation"
+    if torch._C._len_torch_dispatch_stack():
+        return "under a dispatch mode"
+    if torch._C._is_any_autocast_enabled():
+        return "under autocast"
+    if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
+        return "global forward hooks are registered"
+    if torch._C._len_torch_function_stack() and not _only_cpu_contexts():
+        return "under a torch function mode"
+    return ""
+
+
+def _only_cpu_contexts() -> bool:
+    """`with torch.device("cpu")` and `set_default_device("cpu")` are function modes that change nothing here."""
+    modes = torch.overrides._get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    contexts = torch.utils._device.DeviceContext
+    return all(isinstance(mode, contexts) and mode.device.type == "cpu" for mode in modes)
+
+
+def _needs_grad(tensors: Sequence[Tensor], snapshot: Snapshot) -> bool:
+    return any(t.requires_grad for t in tensors) or any(t.requires_grad for t in snapshot.tensors.values())
+
+
+def _runner(variant: Variant, program: Program, tensors: Sequence[Tensor]) -> Callable[[tuple[Tensor, ...]], Any]:
+    """The short way's last step. Strides are part of the check, so whether to copy is decided here, once."""
+    finish = variant.finish
+    as_given = all(dense(t) is t for t in tensors)
+    if as_given and variant.single:
+        return lambda args: program(args)[0]
+    if as_given:
+        return lambda args: finish(args, {}, program(args))
+    return lambda args: finish(args, {}, program([dense(arg) for arg in args]))

@@ -1,0 +1,192 @@
+"""The Dynamo backend: `torch.compile(model, backend="strop")`.
+
+AOTAutograd turns what Dynamo traced into a functional graph and takes care of mutations and of outputs that alias
+inputs. Parameters are placeholders like any other there; `static_input_indices` tells them apart. From the second
+shape on Dynamo hands over one graph with SymInt placeholders for all shapes to come, so a `Piece` binds them per call
+and keeps variants of its own. Graphs that need gradients run as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._guards import TracingContext
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.core.problem import Problem
+from strop.run.outputs import Alias, Computed, Output, trace_back
+from strop.run.state import Supplied
+from strop.run.variants import Build, Traced, Variant, Variants
+
+#: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
+JOURNAL = Journal()
+
+
+def backend(
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    **unknown: Any,
+) -> Callable[..., Any]:
+    """Registered with torch under the name `strop`; `options` are those of `strop.Options`."""
+    if unknown:
+        raise Problem("STR001", f"the backend takes no `{next(iter(unknown))}`",
+                      help='torch.compile(model, backend="strop", options={"max_variants": 4})')  # fmt: skip
+    return Backend(Options.from_environment(**(options or {})))(graph_module, example_inputs)
+
+
+class Backend:
+    """A Dynamo backend with fixed options; what it does goes into `journal`."""
+
+    def __init__(self, options: Options, journal: Journal = JOURNAL, build: Build | None = None) -> None:
+        from strop.run.entry import default_build
+
+        self.options = options
+        self.journal = journal
+        self.build = build or default_build
+
+    def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        through = aot_autograd(fw_compiler=self._training, inference_compiler=self._inference)
+        return through(graph_module, example_inputs)
+
+    def _inference(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        context = TracingContext.try_get()
+        described = context.fw_metadata if context is not None else None
+        static = described.static_input_indices if described is not None else ()
+        mutated = described.mutated_inp_runtime_indices if described is not None else ()
+        piece = Piece(self, graph_module, [i for i in static if i not in mutated])
+        if not piece.symbolic:
+            piece.prepare(example_inputs)
+        return piece.boxed()
+
+    def _training(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        self.journal.add("fallback", _name(graph_module), "runs eager: gradients are needed")
+        boxed: Callable[..., Any] = make_boxed_func(graph_module.forward)
+        return boxed
+
+
+class Piece:
+    """One inference graph with the variants that its shapes called for."""
+
+    def __init__(self, owner: Backend, graph_module: GraphModule, static: Sequence[int]) -> None:
+        self.owner = owner
+        self.graph_module = graph_module
+        self.placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+        self.static = [i for i in static if isinstance(self.placeholders[i].meta.get("val"), Tensor)]
+        self.given = [i for i in range(len(self.placeholders)) if i not in set(self.static)]
+        self.parameters = Supplied(tuple(self.placeholders[i].name for i in self.static))
+        self.variants = Variants(owner.options.max_variants)
+        self.symbolic = any(_is_symbolic(node.meta.get("val")) for node in self.placeholders)
+        self._name = _name(graph_module)
+        self._said: set[str] = set()
+
+    def prepare(self, example_inputs: Sequence[Any]) -> None:
+        """Compile ahead of the first call, as the shapes are fixed."""
+        leaves = [example_inputs[i] for i in self.given]
+        try:
+            self.variants.make(0, _key(leaves), lambda: self._trace(None))
+        except Exception as error:
+            self._say(f"this variant could not be compiled: {error}")
+
+    def boxed(self) -> Callable[[list[Any]], Any]:
+        def call(args: list[Any]) -> Any:
+            taken = tuple(args)
+            args.clear()
+            return self.call(taken)
+
+        call._boxed_call = True  # type: ignore[attr-defined]
+        return call
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        leaves = [args[i] for i in self.given]
+        key = _key(leaves)
+        variant = self.variants.find(0, key)
+        if variant is None:
+            try:
+                variant = self.variants.make(0, key, lambda: self._trace(args))
+            except Exception as error:
+                variant = f"this variant could not be compiled: {error}"
+        if isinstance(variant, str):
+            self._say(variant)
+            return self.graph_module(*args)
+        parameters = [args[i] for i in self.static]
+        if any(map(Tensor.is_inference, parameters)):
+            self._say("a parameter was made under inference_mode: it has no version counter")
+            return self.graph_module(*args)
+        snapshot = self.parameters.look(parameters)
+        threads = self.owner.options.threads or torch.get_num_threads()
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        return variant.run(threads, tensors, snapshot, _unwritten)
+
+    def _trace(self, args: tuple[Any, ...] | None) -> Variant:
+        from strop.capture.fx import from_fx
+
+        owner = self.owner
+        examples = args if self.symbolic else None
+        with owner.journal.step("compile a variant", model=self._name), torch.inference_mode(False), torch.no_grad():
+            names = {self.placeholders[i].name: self.placeholders[i].name for i in self.static}
+            conversion = from_fx(self.graph_module, examples, params=names)
+            returned, spec = pytree.tree_flatten(self.graph_module.graph.output_node().args[0])
+            leaves = [_number_or_node(leaf) for leaf in returned]
+            outputs = [self._output(leaf, output) for leaf, output in zip(leaves, trace_back(leaves, self._sources()))]
+            traced = Traced(conversion.graph, tuple(outputs), spec, conversion.constants)
+            return Variant(traced, lambda graph, threads: owner.build(graph, owner.options, owner.journal, threads))
+
+    def _sources(self) -> dict[str, int | str]:
+        tensors = [i for i in self.given if isinstance(self.placeholders[i].meta["val"], Tensor)]
+        given = {self.placeholders[i].name: position for position, i in enumerate(tensors)}
+        return {**given, **{key: key for key in self.parameters.keys}}
+
+    def _output(self, leaf: Any, output: Output) -> Output:
+        """Later graphs and AOTAutograd's own view replay rely on the strides that were traced."""
+        if not isinstance(leaf, Node):
+            return output
+        value = leaf.meta["val"]
+        if not isinstance(output, Computed) or not isinstance(value, Tensor) or value.is_contiguous():
+            return output
+        return Alias(output, (_restride(tuple(value.shape), tuple(value.stride())),))
+
+    def _say(self, reason: str) -> None:
+        if reason not in self._said:
+            self._said.add(reason)
+            self.owner.journal.warn("fallback", self._name, f"runs eager: {reason}")
+
+
+def _restride(shape: tuple[int, ...], stride: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+    return lambda tensor: torch.empty_strided(shape, stride, dtype=tensor.dtype).copy_(tensor)
+
+
+def _number_or_node(leaf: Any) -> Any:
+    """Sizes are returned as numbers; binding the shapes has told which."""
+    return leaf.meta["val"] if isinstance(leaf, Node) and not isinstance(leaf.meta["val"], Tensor) else leaf
+
+
+def _key(leaves: Sequence[Any]) -> Hashable:
+    return tuple(leaf.shape if isinstance(leaf, Tensor) else leaf for leaf in leaves)
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return not all(isinstance(extent, int) for extent in (*value.shape, *value.stride()))
+    return value is not None
+
+
+def _unwritten(*_: Any) -> int:
+    raise AssertionError("AOTAutograd hands mutations over as outputs")
+
+
+def _name(graph_module: GraphModule) -> str:
+    for node in graph_module.graph.nodes:
+        stack = node.meta.get("nn_module_stack")
+        if stack:
+            return str(next(iter(stack.values()))[1]).rsplit(".", 1)[-1].rstrip("'>")
+    return "graph"

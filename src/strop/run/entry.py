@@ -1,0 +1,116 @@
+"""`compile`: checks what the caller gave, compiles the first variant and returns the module."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.core.problem import Problem
+from strop.graph.ir import Graph
+from strop.run.dispatch import Dispatcher
+from strop.run.module import CompiledModule
+from strop.run.outputs import outputs_of
+from strop.run.variants import Build, Program, Trace, Traced
+
+#: problems of capture that splitting the model with Dynamo can get around
+_SPLITTABLE = ("STR101", "STR104", "STR106", "STR107")
+
+
+def compile(
+    model: nn.Module,
+    args: Sequence[Any] | Tensor = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    partial: bool = False,
+    options: Options | None = None,
+    journal: Journal | None = None,
+    trace: Trace | None = None,
+    build: Build | None = None,
+) -> nn.Module:
+    """A module that computes what `model` computes, natively, on the same parameters.
+
+    `args` and `kwargs` are example inputs: their shapes and dtypes decide the first variant, others are compiled when
+    they first occur. A model that cannot be captured whole raises a `Problem`; with `partial`, Dynamo splits it instead
+    and the pieces are compiled.
+    """
+    given, named = _checked(model, args, kwargs)
+    options = options or Options.from_environment()
+    journal = journal or Journal()
+    dispatcher = Dispatcher(model, options, journal, trace or default_trace, build or default_build)
+    try:
+        dispatcher.prepare(given, named)
+    except Problem as problem:
+        if not partial or problem.code not in _SPLITTABLE:
+            raise
+        journal.add("fallback", type(model).__name__, f"split by Dynamo: {problem.message}", where=str(problem.where))
+        return _split(model, options, journal, build or default_build)
+    return CompiledModule(dispatcher)
+
+
+def unpickled(model: nn.Module, options: Options) -> CompiledModule:
+    """A compiled module from its original; code is made (or read from the cache) at the first call."""
+    return CompiledModule(Dispatcher(model, options, Journal(), default_trace, default_build))
+
+
+def default_trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    from strop.capture.torch import capture
+
+    captured = capture(model, args, kwargs)
+    outputs = outputs_of(captured.exported)
+    return Traced(captured.graph, outputs, captured.out_spec, captured.constants, captured.lifted)
+
+
+def default_build(graph: Graph, options: Options, journal: Journal, threads: int) -> Program:
+    from strop.run.program import build
+
+    return cast(Program, build(graph, options, journal, threads))
+
+
+def _split(model: nn.Module, options: Options, journal: Journal, build: Build) -> nn.Module:
+    from strop.run.dynamo import Backend
+
+    return cast(nn.Module, torch.compile(model, backend=Backend(options, journal, build)))
+
+
+def _checked(model: object, args: object, kwargs: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if not isinstance(model, nn.Module):
+        raise Problem("STR001", f"`model` must be an nn.Module, got {_kind(model)}",
+                      help="strop.compile(model, (x,)); wrap a function in an nn.Module")  # fmt: skip
+    if isinstance(args, Tensor):
+        args = (args,)
+    if not isinstance(args, (tuple, list)):
+        raise Problem("STR001", f"`args` must be a tuple of example inputs, got {_kind(args)}",
+                      help="strop.compile(model, (x,))")  # fmt: skip
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise Problem("STR001", f"`kwargs` must be a dict of keyword arguments, got {_kind(kwargs)}",
+                      help='strop.compile(model, (x,), {"mask": mask})')  # fmt: skip
+    given, named = tuple(args), dict(kwargs or {})
+    _check_signature(model, given, named)
+    for leaf in pytree.tree_leaves((given, named)):
+        if isinstance(leaf, Tensor) and not leaf.is_cpu:
+            raise Problem("STR103", f"an example input lives on `{leaf.device}`", help="move it with .to('cpu')")
+    return given, named
+
+
+def _check_signature(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    signature = inspect.signature(model.forward)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        where = f"{type(model).__name__}.forward{signature}"
+        if not args and not kwargs:
+            raise Problem("STR102", "no example inputs were given", where=where,
+                          help="pass a tuple with one entry per positional argument") from None  # fmt: skip
+        raise Problem("STR001", f"the example inputs do not fit: {error}", where=where,
+                      help="pass what you would pass to the model") from None  # fmt: skip
+
+
+def _kind(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

@@ -1,0 +1,104 @@
+"""LLVM text → machine code in memory, and the host's own description."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from strop.core.problem import Problem
+from strop.core.target import Target
+
+_lock = threading.Lock()
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@functools.cache
+def host() -> Target:
+    """The machine that we run on, as LLVM and the kernel describe it."""
+    _initialise()
+    return Target.from_features(
+        llvm.get_host_cpu_name(),
+        dict(llvm.get_host_cpu_features()),
+        triple=llvm.get_default_triple(),
+        **_caches(),
+    )
+
+
+def _caches() -> dict[str, int]:
+    """Sizes of the first core's caches, where the kernel tells."""
+    found: dict[str, int] = {}
+    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level = (index / "level").read_text().strip()
+            kind = (index / "type").read_text().strip()
+            size = (index / "size").read_text().strip()
+        except OSError:
+            continue
+        if kind != "Instruction" and size.endswith("K"):
+            found[f"l{level}"] = int(size[:-1]) * 1024
+    return {level: size for level, size in found.items() if level in ("l1", "l2", "l3")}
+
+
+@functools.lru_cache(maxsize=8)
+def _machine(target: Target) -> llvm.TargetMachine:
+    _initialise()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )
+
+
+def compile_object(text: str, target: Target, optimise: bool = False) -> bytes:
+    """Object code of a module; the same text gives the same bytes."""
+    with _lock:
+        machine = _machine(target)
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise Problem("STR501", f"generated code is not valid: {error}", help="please report this model") from error
+        module.triple = target.triple
+        module.data_layout = str(machine.target_data)
+        if optimise:
+            options = llvm.create_pipeline_tuning_options(speed_level=1)
+            options.loop_vectorization = False
+            options.slp_vectorization = False
+            options.loop_unrolling = False
+            builder = llvm.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(module, builder)
+        return bytes(machine.emit_object(module))
+
+
+def assembly(text: str, target: Target) -> str:
+    """The same code as assembly text."""
+    with _lock:
+        module = llvm.parse_assembly(text)
+        module.triple = target.triple
+        return str(_machine(target).emit_assembly(module))
+
+
+class Library:
+    """Object code made callable. Keep it alive as long as its functions are."""
+
+    def __init__(self, objects: list[bytes], target: Target) -> None:
+        with _lock:
+            machine = llvm.Target.from_triple(target.triple).create_target_machine(
+                cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+            )
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            for data in objects:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        found = int(self._engine.get_function_address(name))
+        if not found:
+            raise Problem("STR501", f"object code has no function `{name}`", help="clear the cache: strop cache clear")
+        return found

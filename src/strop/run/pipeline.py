@@ -1,0 +1,209 @@
+"""The compiler on one screen: an operator graph in, object code and a list of steps out.
+
+    graph → simplify → lower → fuse → plan → emit → object code
+
+What comes out is plain data (`Compiled`), so that it can be stored under the hash of what it depends on.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import marshal
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import torch
+
+import strop
+from strop.code.module import Places, build_module
+from strop.core.cache import Cache
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.core.target import Target
+from strop.graph.ir import Graph
+from strop.graph.simplify import simplify
+from strop.loops.fuse import fuse
+from strop.loops.ir import Buffer
+from strop.loops.lower.driver import LibraryCall, Lowered, lower
+from strop.plan.choose import Call, Plan, plan
+from strop.run import jit
+from strop.run.threads import pool
+
+
+@dataclass
+class Compiled:
+    """A program as data: object code and, per step, an entry to call or a library node to run.
+
+    Where a tensor is, is told as `("slot", i)`, `("arena" | "packed", offset, dtype, shape)` or `("const", values, …)`.
+    """
+
+    code: bytes
+    steps: list[tuple[Any, ...]]
+    prepare: bool
+    inputs: list[int]
+    params: list[int]
+    outputs: list[tuple[int, str, tuple[int, ...], bool]]  # slot, dtype, shape, made by a library call
+    slots: int
+    arena_bytes: int
+    packed_bytes: int
+    scratch_bytes: int
+    threads: int
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        return marshal.dumps(asdict(self))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Compiled:
+        return Compiled(**marshal.loads(data))
+
+
+@dataclass
+class Stages:
+    """Everything on the way, for people who look inside."""
+
+    graph: Graph
+    lowered: Lowered
+    plan: Plan
+    text: str
+
+
+def target_for(options: Options) -> Target:
+    return Target.find(options.target) if options.target else jit.host()
+
+
+def compile_graph(graph: Graph, options: Options, journal: Journal, threads: int) -> Compiled:
+    """The program for a graph, from the cache where it is known."""
+    target = target_for(options)
+    if threads > 1 and pool() is None:
+        journal.add("note", "threads", "no OpenMP runtime is loaded: the program runs on one thread")
+        threads = 1
+    cache = Cache(journal=journal) if options.cache else None
+    key = cache_key(graph, target, options, threads)
+    if cache is not None:
+        stored = cache.get(key)
+        if stored is not None:
+            journal.add("cache", key[:16], "found")
+            return Compiled.from_bytes(stored)
+    stages = run_stages(graph, target, options, journal, threads)
+    compiled = generate(stages, target, journal)
+    if cache is not None:
+        cache.put(key, compiled.to_bytes())
+    return compiled
+
+
+def run_stages(graph: Graph, target: Target, options: Options, journal: Journal, threads: int) -> Stages:
+    with journal.step("simplify"):
+        graph = simplify(graph, journal)
+    with journal.step("lower"):
+        lowered = lower(graph)
+    with journal.step("fuse"):
+        lowered = fuse(lowered, journal)
+    with journal.step("plan"):
+        planned = plan(lowered, target, threads, pack=options.pack, journal=journal)
+    return Stages(graph, lowered, planned, "")
+
+
+def generate(stages: Stages, target: Target, journal: Journal) -> Compiled:
+    """Object code and the steps that use it."""
+    planned = stages.plan
+    slots = _slots(planned)
+    segments = _segments(planned)
+    entries: dict[str, Sequence[Call]] = {"strop_prepare": planned.prepare} if planned.prepare else {}
+    steps: list[tuple[Any, ...]] = []
+    places = Places(planned.arena.offsets, planned.packed.offsets, slots, planned.constants)
+    for segment in segments:
+        if isinstance(segment, LibraryCall):
+            steps.append(_library_step(segment, places))
+        else:
+            name = f"strop_run{len(steps)}"
+            entries[name] = segment
+            steps.append(("native", name))
+    with journal.step("emit"):
+        module = build_module(entries, places, target)
+        stages.text = module.text
+    with journal.step("compile"):
+        code = jit.compile_object(module.text, target)
+    made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
+    library: dict[str, int] = {}
+    for step in planned.steps:
+        if isinstance(step, LibraryCall):
+            library[step.target] = library.get(step.target, 0) + 1
+    return Compiled(
+        code=code,
+        steps=steps,
+        prepare=bool(planned.prepare),
+        inputs=[slots[b] for b in planned.inputs],
+        params=[slots[b] for b in planned.params],
+        outputs=[(slots[b], b.dtype, b.shape, b in made) for b in planned.outputs],
+        slots=len(slots),
+        arena_bytes=planned.arena.bytes,
+        packed_bytes=planned.packed.bytes,
+        scratch_bytes=module.scratch_bytes,
+        threads=planned.threads,
+        about={
+            "nodes": len(stages.graph.nodes),
+            "nests": sum(isinstance(step, Call) for step in planned.steps),
+            "functions": module.functions,
+            "library": library,
+            "unshared_bytes": planned.arena.unshared,
+        },
+    )
+
+
+def _slots(planned: Plan) -> dict[Buffer, int]:
+    """The caller's pointer table: inputs, parameters, outputs, then what library calls make."""
+    made = [b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs]
+    return {b: i for i, b in enumerate(dict.fromkeys((*planned.inputs, *planned.params, *planned.outputs, *made)))}
+
+
+def _segments(planned: Plan) -> list[list[Call] | LibraryCall]:
+    """Runs of native calls between library calls."""
+    found: list[list[Call] | LibraryCall] = []
+    for step in planned.steps:
+        if isinstance(step, LibraryCall):
+            found.append(step)
+        elif found and isinstance(found[-1], list):
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
+def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
+    def where(buffer: Buffer) -> tuple[Any, ...]:
+        if buffer in places.slots:
+            return ("slot", places.slots[buffer])
+        if buffer in places.constants:
+            return ("const", tuple(places.constants[buffer]), buffer.dtype, buffer.shape)
+        table: Mapping[Buffer, int] = places.packed if buffer.space == "packed" else places.arena
+        return ("packed" if buffer.space == "packed" else "arena", table[buffer], buffer.dtype, buffer.shape)
+
+    node = call.node
+    types = tuple((t.dtype, t.shape) for t in node.types)
+    shapes = tuple((b.dtype, b.shape) for b in call.inputs)
+    outputs = tuple(places.slots[b] for b in call.outputs)
+    return ("library", node.op, dict(node.attrs), types, shapes, tuple(map(where, call.inputs)), outputs, node.name)
+
+
+def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:
+    """A hash of everything that the code depends on; parameter values are not among it."""
+    parts = (graph.key, target.key, options.code_key, threads, _fingerprint())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@functools.cache
+def _fingerprint() -> str:
+    """Versions of what makes the code, our own sources included."""
+    digest = hashlib.sha256()
+    root = Path(strop.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    versions = (llvmlite.__version__, torch.__version__, platform.python_version())
+    return f"{digest.hexdigest()} {versions}"

@@ -1,0 +1,219 @@
+"""A compiled program that runs: memory, pointer tables, library nodes, errors.
+
+A call borrows an arena from a pool, so that two Python threads may call at once (native code runs without the GIL).
+Outputs are fresh tensors. What derives from parameters is computed by `bind` into memory of its own and replaced whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from strop.capture.types import DTYPES
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.graph.ir import Graph, Node, Type
+from strop.run import jit, reference
+from strop.run.pipeline import Compiled, compile_graph, target_for
+from strop.run.threads import pool
+
+Tensor = torch.Tensor
+_ALIGNMENT = 64
+
+
+def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
+    """Compile a graph (or find it in the cache) and make it callable."""
+    compiled = compile_graph(graph, options, journal, threads)
+    with journal.step("load"):
+        return NativeProgram(compiled, options)
+
+
+def _memory(size: int) -> tuple[Tensor, int]:
+    """Aligned bytes and their address."""
+    held = torch.empty(max(size, 1) + _ALIGNMENT, dtype=torch.uint8)
+    return held, -(-held.data_ptr() // _ALIGNMENT) * _ALIGNMENT
+
+
+def _view(held: Tensor, address: int, offset: int, dtype: str, shape: tuple[int, ...]) -> Tensor:
+    """A tensor over planned memory."""
+    element = DTYPES[dtype]
+    start = address + offset - held.data_ptr()
+    count = 1
+    for extent in shape:
+        count *= extent
+    size = count * element.itemsize
+    return held[start : start + size].view(element).view(shape) if size else torch.empty(shape, dtype=element)
+
+
+@dataclass
+class _Bound:
+    """Parameters as of one moment, and what was computed from them."""
+
+    tensors: list[Tensor]
+    packed: Tensor
+    address: int
+
+
+class _Frame:
+    """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
+
+    def __init__(self, program: NativeProgram) -> None:
+        compiled = program.compiled
+        self.bound: _Bound | None = None
+        self.arena, self.arena_address = _memory(compiled.arena_bytes)
+        stride = compiled.scratch_bytes
+        self.scratch, scratch_address = _memory(stride * compiled.threads)
+        self.slots = (ctypes.c_void_p * max(compiled.slots, 1))()
+        self.status = ctypes.c_int64(0)
+        functions = program.pool
+        self.table = (ctypes.c_void_p * 7)(
+            ctypes.addressof(self.status),
+            functions.parallel if functions else None,
+            functions.thread_num if functions else None,
+            functions.num_threads if functions else None,
+            scratch_address,
+            compiled.threads,
+            stride,
+        )
+        self.arguments = (ctypes.addressof(self.table), self.arena_address)
+        self.slots_address = ctypes.addressof(self.slots)
+
+
+class NativeProgram:
+    """Callable with the graph's inputs; returns its outputs, then the values of its mutations."""
+
+    def __init__(self, compiled: Compiled, options: Options) -> None:
+        self.compiled = compiled
+        self.pool = pool() if compiled.threads > 1 else None
+        self._library = jit.Library([compiled.code], target_for(options))
+        self._frames: list[_Frame] = []
+        self._bound: _Bound | None = None
+        self._prepare = self._entry("strop_prepare") if compiled.prepare else None
+        self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
+        self._only = None
+        if len(compiled.steps) == 1 and compiled.steps[0][0] == "native":
+            self._only = self._entry(compiled.steps[0][1])
+        else:
+            self._steps = [self._step(step) for step in compiled.steps]
+        self._outputs = [(slot, DTYPES[dtype], shape) for slot, dtype, shape, made in compiled.outputs if not made]
+
+    def _entry(self, name: str) -> Any:
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        return kind(self._library.address(name))
+
+    # ---- parameters ----
+
+    def bind(self, params: Sequence[Tensor]) -> None:
+        """Take the parameters as they are now; folded and packed weights are computed again."""
+        tensors = [p.detach().contiguous() for p in params]
+        held, address = _memory(self.compiled.packed_bytes)
+        bound = _Bound(tensors, held, address)
+        if self._prepare is not None:
+            frame = self._take(bound)
+            self._prepare(*frame.arguments, address, frame.slots_address)
+            self._give_back(frame)
+        self._bound = bound
+
+    # ---- calls ----
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        bound = self._bound
+        if bound is None:
+            self.bind(())
+            bound = self._bound
+            assert bound is not None
+        frame = self._take(bound)
+        slots = frame.slots
+        for slot, tensor in zip(self.compiled.inputs, inputs):
+            slots[slot] = tensor.data_ptr()
+        if self._only is not None:
+            made = []
+            for slot, dtype, shape in self._outputs:
+                tensor = torch.empty(shape, dtype=dtype)
+                slots[slot] = tensor.data_ptr()
+                made.append(tensor)
+            self._only(*frame.arguments, bound.address, frame.slots_address)
+            results = tuple(made)
+        else:
+            results = self._run_steps(frame, inputs, bound)
+        if frame.status.value:
+            frame.status.value = 0
+            self._give_back(frame)
+            raise IndexError("index out of range in self")
+        self._give_back(frame)
+        return results
+
+    def _run_steps(self, frame: _Frame, inputs: Sequence[Tensor], bound: _Bound) -> tuple[Tensor, ...]:
+        tensors: dict[int, Tensor] = dict(zip(self.compiled.inputs, inputs))
+        tensors.update(zip(self.compiled.params, bound.tensors))
+        for slot, dtype, shape in self._outputs:
+            tensors[slot] = torch.empty(shape, dtype=dtype)
+            frame.slots[slot] = tensors[slot].data_ptr()
+        with torch.no_grad():
+            for step in self._steps:
+                step(frame, tensors)
+        return tuple(tensors[slot] for slot, *_ in self.compiled.outputs)
+
+    def _take(self, bound: _Bound) -> _Frame:
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = _Frame(self)
+        if frame.bound is not bound:
+            for slot, tensor in zip(self.compiled.params, bound.tensors):
+                frame.slots[slot] = tensor.data_ptr()
+            frame.bound = bound
+        return frame
+
+    def _give_back(self, frame: _Frame) -> None:
+        self._frames.append(frame)
+
+    # ---- steps ----
+
+    def _step(self, step: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], None]:
+        if step[0] == "native":
+            entry = self._entry(step[1])
+
+            def native(frame: _Frame, tensors: dict[int, Tensor]) -> None:
+                assert frame.bound is not None
+                entry(*frame.arguments, frame.bound.address, frame.slots_address)
+                if frame.status.value:
+                    return
+
+            return native
+        _, op, attrs, types, shapes, places, outputs, name = step
+        stand_ins = tuple(Node("input", types=(Type(*shape),)) for shape in shapes)
+        node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types), name)
+        readers = [_reader(place) for place in places]
+
+        def library(frame: _Frame, tensors: dict[int, Tensor]) -> None:
+            results = reference.run(node, [read(frame, tensors) for read in readers])
+            for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
+                dense = result.detach().contiguous()
+                tensors[slot] = dense
+                frame.slots[slot] = dense.data_ptr()
+
+        return library
+
+
+def _reader(place: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:
+    kind, *rest = place
+    if kind == "slot":
+        return lambda frame, tensors: tensors[rest[0]]
+    if kind == "const":
+        values, dtype, shape = rest
+        made = torch.tensor(values, dtype=DTYPES[dtype]).view(shape)
+        return lambda frame, tensors: made
+    offset, dtype, shape = rest
+    if kind == "arena":
+        return lambda frame, tensors: _view(frame.arena, frame.arena_address, offset, dtype, shape)
+
+    def packed(frame: _Frame, tensors: dict[int, Tensor]) -> Tensor:
+        assert frame.bound is not None
+        return _view(frame.bound.packed, frame.bound.address, offset, dtype, shape)
+
+    return packed

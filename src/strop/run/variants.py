@@ -1,0 +1,246 @@
+"""Compiled variants of a module: one per shape, mode and kind of parameters, each with a program per thread count.
+
+A `Variant` knows how to get from a call's tensors to its results: which buffers go in as inputs because the graph
+writes to them, which outputs are views of what went in, and what is to be written back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.graph.ir import Graph, Node
+from strop.run.outputs import Alias, Computed, Output
+from strop.run.state import Snapshot
+
+#: tracing swaps out parts of torch that are global to the process
+_tracing = threading.RLock()
+
+
+class Program(Protocol):
+    """Native code for one graph. Calls and `bind` may come from several Python threads at once."""
+
+    def bind(self, params: Sequence[Tensor]) -> None:
+        """Run the parameter program on contiguous tensors, in the order of `graph.params`."""
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Fresh tensors for `graph.outputs`, then for the values of `graph.mutations`."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A module traced for one set of arguments. `graph.inputs` are the tensors among their leaves, in order."""
+
+    graph: Graph
+    outputs: tuple[Output, ...]
+    out_spec: pytree.TreeSpec
+    constants: Mapping[str, Tensor]  # params of the graph that are no parameters of the module
+    lifted: tuple[Tensor, ...] = ()  # plain tensor attributes of the module that the graph relies upon
+
+
+Build = Callable[[Graph, Options, Journal, int], Program]
+Trace = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Traced]
+
+
+@dataclass
+class _Bound:
+    program: Program
+    epoch: int = -1
+
+
+class Variant:
+    """One captured graph, ready to be called with tensors of fixed shapes and dtypes."""
+
+    def __init__(self, traced: Traced, build: Callable[[Graph, int], Program]) -> None:
+        lifted = _lift_mutated(traced.graph)
+        self.graph, self.outputs = _drop_aliases(lifted, traced.outputs)
+        self.constants = dict(traced.constants)
+        self.keys = tuple(str(node.attrs["key"]) for node in self.graph.params)
+        self.buffers = tuple(str(node.attrs["key"]) for node, _ in traced.graph.mutations if node.op == "param")
+        self.targets = tuple(_place(node) for node, _ in traced.graph.mutations)
+        self.idle = not self.graph.outputs and not self.graph.mutations
+        self.single = traced.out_spec.is_leaf()
+        self.finish = _finisher(self.outputs, traced.out_spec)
+        self._build = build
+        self._bound: dict[int, _Bound] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def direct(self) -> bool:
+        """Whether the program's tensors are the results as they come, with nothing to write back."""
+        return not self.targets and not self.idle and all(isinstance(output, Computed) for output in self.outputs)
+
+    def ready(self, threads: int, snapshot: Snapshot) -> Program:
+        """The program for this thread count, bound to the parameters of the snapshot."""
+        bound = self._bound.get(threads)
+        if bound is not None and bound.epoch == snapshot.epoch:
+            return bound.program
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            bound = self._bound.get(threads)
+            if bound is None:
+                bound = self._bound[threads] = _Bound(self._build(self.graph, threads))
+            if bound.epoch != snapshot.epoch:
+                bound.program.bind([self._tensor(key, snapshot).detach().contiguous() for key in self.keys])
+                bound.epoch = snapshot.epoch
+            return bound.program
+
+    def run(self, threads: int, leaves: Sequence[Tensor], snapshot: Snapshot, written: Callable[..., int]) -> Any:
+        """Call the program, write back what it mutates, and put the results together."""
+        made: tuple[Tensor, ...] = ()
+        if not self.idle:
+            buffers = [self._tensor(key, snapshot) for key in self.buffers]
+            made = self.ready(threads, snapshot)([dense(tensor) for tensor in (*leaves, *buffers)])
+            if self.targets:
+                self._write_back(threads, made[len(self.graph.outputs) :], leaves, snapshot, written)
+        return self.finish(leaves, snapshot.tensors, made)
+
+    def overlap(self, leaves: Sequence[Tensor], snapshot: Snapshot) -> bool:
+        """Whether a tensor that will be written shares memory with another one that the graph sees as its own."""
+        if not self.targets:
+            return False
+        seen: dict[int, int] = {}
+        state = {id(tensor): tensor for tensor in (*snapshot.tensors.values(), *self.constants.values())}
+        for tensor in (*leaves, *state.values()):
+            if tensor.numel():
+                address = tensor.untyped_storage().data_ptr()
+                seen[address] = seen.get(address, 0) + 1
+        targets = (leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets)
+        return any(seen[t.untyped_storage().data_ptr()] > 1 for t in targets if t.numel())
+
+    def _write_back(
+        self,
+        threads: int,
+        values: Sequence[Tensor],
+        leaves: Sequence[Tensor],
+        snapshot: Snapshot,
+        written: Callable[..., int],
+    ) -> None:
+        targets = [leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets]
+        for target, value in zip(targets, values):
+            target.copy_(value)
+        # The graph takes the buffers it writes to as inputs, so its own packed weights stay good.
+        bound = self._bound[threads]
+        with self._lock:
+            epoch = written(snapshot, targets)
+            if bound.epoch == snapshot.epoch:
+                bound.epoch = epoch
+
+    def _tensor(self, key: str, snapshot: Snapshot) -> Tensor:
+        found = snapshot.tensors.get(key)
+        return self.constants[key] if found is None else found
+
+
+class Variants:
+    """The variants of one module, at most `limit` of them."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._made: dict[tuple[int, Hashable], Variant | str] = {}
+        self._lock = threading.RLock()
+
+    def find(self, form: int, key: Hashable) -> Variant | str | None:
+        """The variant, the reason why there is none, or None when nobody tried."""
+        return self._made.get((form, key))
+
+    def make(self, form: int, key: Hashable, trace: Callable[[], Variant]) -> Variant | str:
+        """Compile a variant. Where that fails, the reason is remembered and the exception goes on."""
+        with self._lock, _tracing:
+            found = self._made.get((form, key))
+            if found is not None:
+                return found
+            if len(self._made) >= self.limit and not self._evict(form):
+                return f"{self.limit} variants are compiled already (max_variants)"
+            try:
+                self._made[form, key] = found = trace()
+            except Exception as error:
+                self._made[form, key] = f"this variant could not be compiled: {error}"
+                raise
+            return found
+
+    def clear(self) -> None:
+        with self._lock:
+            self._made.clear()
+
+    def __len__(self) -> int:
+        return sum(isinstance(made, Variant) for made in self._made.values())
+
+    def _evict(self, form: int) -> bool:
+        """Give up the oldest variant of a module that looks otherwise by now (another dtype, another mode)."""
+        stale = next((entry for entry in self._made if entry[0] != form), None)
+        if stale is None:
+            return False
+        del self._made[stale]
+        return True
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """The same values as one dense block that starts at `data_ptr()`."""
+    if tensor.is_neg() or tensor.is_conj():
+        tensor = tensor.resolve_neg().resolve_conj()
+    return tensor.contiguous()
+
+
+def _place(target: Node) -> int | str:
+    return int(target.attrs["index"]) if target.op == "input" else str(target.attrs["key"])
+
+
+def _lift_mutated(graph: Graph) -> Graph:
+    """Parameters that the graph writes to become inputs: they change with every call, packed weights must not."""
+    written = [target for target, _ in graph.mutations if target.op == "param"]
+    if not written:
+        return graph
+    made: dict[Node, Node] = {}
+    lifted = {p: replace(p, op="input", attrs={"index": len(graph.inputs) + i}) for i, p in enumerate(written)}
+    for node in graph.nodes:
+        made[node] = lifted.get(node) or node.with_inputs(tuple(made[i] for i in node.inputs))
+    return Graph(
+        inputs=(*graph.inputs, *lifted.values()),
+        params=tuple(node for node in graph.params if node not in lifted),
+        outputs=tuple(made[node] for node in graph.outputs),
+        mutations=tuple((made[target], made[value]) for target, value in graph.mutations),
+    )
+
+
+def _drop_aliases(graph: Graph, outputs: Sequence[Output]) -> tuple[Graph, tuple[Output, ...]]:
+    """Outputs that are views of something else need not be computed."""
+    computed = [o if isinstance(o, Computed) else o.source if isinstance(o, Alias) else None for o in outputs]
+    needed = sorted({c.index for c in computed if isinstance(c, Computed)})
+    position = {index: i for i, index in enumerate(needed)}
+
+    def renumber(output: Output) -> Output:
+        if isinstance(output, Computed):
+            return Computed(position[output.index])
+        if isinstance(output, Alias) and isinstance(output.source, Computed):
+            return Alias(Computed(position[output.source.index]), output.steps)
+        return output
+
+    kept = replace(graph, outputs=tuple(graph.outputs[index] for index in needed))
+    return kept, tuple(renumber(output) for output in outputs)
+
+
+Finish = Callable[[Sequence[Tensor], Mapping[str, Tensor], Sequence[Tensor]], Any]
+
+
+def _finisher(outputs: tuple[Output, ...], spec: pytree.TreeSpec) -> Finish:
+    """From the program's tensors to what the caller gets; the common shapes of results avoid the tree walk."""
+    if spec.is_leaf():
+        only = outputs[0]
+        if isinstance(only, Computed):
+            return lambda leaves, state, made: made[only.index]
+        return lambda leaves, state, made: only.value(leaves, state, made)
+    flat = spec.type in (tuple, list) and all(child.is_leaf() for child in spec.children())
+    if flat and spec.type is tuple and all(isinstance(o, Computed) and o.index == i for i, o in enumerate(outputs)):
+        count = len(outputs)
+        return lambda leaves, state, made: made if len(made) == count else tuple(made[:count])
+    if flat:
+        container: type = spec.type
+        return lambda leaves, state, made: container([o.value(leaves, state, made) for o in outputs])
+    return lambda leaves, state, made: pytree.tree_unflatten([o.value(leaves, state, made) for o in outputs], spec)

@@ -1,0 +1,42 @@
+"""What every test gets: a cache of its own, warnings that are said anew, and reproducible random examples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import golden
+import pytest
+from hypothesis import HealthCheck, settings
+
+from strop.core import journal
+
+settings.register_profile(
+    "strop", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("strop")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    golden.Refresh.wanted = config.getoption("--update-golden")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or fills the user's cache; child processes inherit the setting."""
+    before = os.environ.get("STROP_CACHE")
+    os.environ["STROP_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["STROP_CACHE"]
+    else:
+        os.environ["STROP_CACHE"] = before
+
+
+@pytest.fixture(autouse=True)
+def _fresh_warnings() -> None:
+    journal.forget_warnings()

@@ -1,0 +1,64 @@
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from strop.core.config import DEFAULT_CACHE_LIMIT, Options, cache_limit
+from strop.core.problem import Problem
+
+
+def test_environment_sets_defaults_and_arguments_go_before():
+    environ = {"STROP_THREADS": "3", "STROP_CHECK": "1", "STROP_PACK": "off", "STROP_CACHE": "off"}
+    options = Options.from_environment(environ, threads=2)
+    assert (options.threads, options.check, options.pack, options.cache) == (2, True, False, False)
+    assert Options.from_environment({"STROP_CACHE": "/some/where"}) == Options()
+
+
+@pytest.mark.parametrize(
+    "environ", [{"STROP_THREADS": "many"}, {"STROP_CHECK": "perhaps"}, {"STROP_MAX_VARIANTS": "-1"}]
+)
+def test_an_unreadable_variable_is_named(environ):
+    (name,) = environ
+    with pytest.raises(Problem, match="STR005") as caught:
+        Options.from_environment(environ)
+    assert name in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"threads": 0}, {"threads": True}, {"threads": "2"}, {"max_variants": 0}, {"pack": 1}]
+)
+def test_wrong_values_are_refused(wrong):
+    with pytest.raises(Problem, match="STR001"):
+        Options.from_environment({}, **wrong)
+
+
+def test_an_unknown_option_names_the_known_ones():
+    with pytest.raises(Problem, match="no option `thread`") as caught:
+        Options.from_environment({}, thread=2)
+    assert "threads" in caught.value.help
+
+
+def test_the_code_key_holds_only_what_changes_code():
+    assert Options(check=True, cache=False).code_key == Options().code_key
+    assert Options(winograd=False).code_key != Options().code_key
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("", DEFAULT_CACHE_LIMIT), ("0", 0), ("500MB", 500 * 2**20), ("1.5 GiB", 3 * 2**29), ("10k", 10240)],
+)
+def test_sizes(text, size):
+    assert cache_limit({"STROP_CACHE_LIMIT": text}) == size
+
+
+def test_a_size_that_is_none():
+    with pytest.raises(Problem, match="STROP_CACHE_LIMIT"):
+        cache_limit({"STROP_CACHE_LIMIT": "much"})
+
+
+def test_the_readme_lists_every_option():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    missing = [
+        f.name for f in fields(Options) if f"| `{f.name}=" not in readme or f"STROP_{f.name.upper()}" not in readme
+    ]
+    assert missing == []
