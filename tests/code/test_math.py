@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from scalar_jit import NUMPY, Compiled
-from strop.code.math import FUNCTIONS, convert, result_dtype, supports, where
+from strop.code.math import FUNCTIONS, convert, result_dtype, supports
 from strop.core.problem import Problem
 from strop.graph.operators import BINARY, COMPARE, UNARY
 
@@ -258,12 +258,6 @@ def test_conversion_of_what_does_not_fit_is_defined() -> None:
     to = lambda target: Compiled(lambda b, xs: convert(b, xs[0], "f32", target, 4), ("f32",), target, 4)(x)  # noqa: E731
     assert to("i32").tolist() == [0, 2**31 - 1, -(2**31), 2**31 - 1]
     assert to("bool").all()
-
-
-def test_where_chooses_by_lane() -> None:
-    condition, x = np.array([True, False, True, False]), np.arange(4, dtype=np.float32)
-    emit = Compiled(lambda b, v: where(b, *v, "f32", 4), ("bool", "f32", "f32"), "f32", 4)
-    assert emit(condition, x, -x).tolist() == [0.0, -1.0, 2.0, -3.0]
 
 
 def test_every_pointwise_operator_has_code() -> None:

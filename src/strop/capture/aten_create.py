@@ -23,7 +23,12 @@ def ones(b: Builder, *_: Any) -> Node:
     return b.full(1, b.call.dtype, b.call.shape)
 
 
-@aten("full", "full_like", "new_full")
+@aten("new_full")
+def new_full(b: Builder, _: Node, size: Sequence[int], value: float, *__: Any) -> Node:
+    return b.full(value, b.call.dtype, b.call.shape)
+
+
+@aten("full", "full_like")
 def full(b: Builder, _: Any, value: float, *__: Any) -> Node:
     return b.full(value, b.call.dtype, b.call.shape)
 

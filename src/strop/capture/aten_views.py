@@ -19,7 +19,7 @@ def wrap(dim: int, rank: int) -> int:
 
 
 @aten("clone", "contiguous", "alias", "alias_copy", "detach", "detach_copy", "lift_fresh", "lift_fresh_copy", "lift",
-      "resolve_conj", "resolve_neg", "conj", "_conj", "real")  # fmt: skip
+      "resolve_conj", "resolve_neg")  # fmt: skip
 def same(b: Builder, x: Node, *_: Any) -> Node:
     return x
 
@@ -181,21 +181,39 @@ def flipud(b: Builder, x: Node) -> Node:
 @aten("as_strided", "as_strided_copy")
 def as_strided(b: Builder, x: Node, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> Node:
     """Elements by their place in storage: exact where the tensor fills its storage in row-major order."""
+    flat = _storage(b, x)
+    place = _strided_places(b, size, stride, offset)
+    return b.node("index", (flat, place), b.call.types[0], dims=(0,))
+
+
+@aten("as_strided_scatter")
+def as_strided_scatter(
+    b: Builder, x: Node, src: Node, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+) -> Node:
+    flat = _storage(b, x)
+    place = _strided_places(b, size, stride, offset)
+    put = b.node("index_put", (flat, b.cast(src, x.dtype), place), flat.type, dims=(0,), accumulate=False)
+    return b.reshape(put, x.shape)
+
+
+def _storage(b: Builder, x: Node) -> Node:
+    """The tensor as its storage, if that is known to be exactly it in row-major order. An argument's is not."""
     value = b.call.values[0]
-    if value is None or not value.is_contiguous() or value.storage_offset() or _storage_size(value) != x.type.size:
-        raise Unfit("as_strided of a tensor that does not fill its storage in row-major order")
-    flat = b.reshape(x, (x.type.size,))
-    place = b.full(offset or 0, "i64", (1,) * len(size))
-    for dim, (extent, step) in enumerate(zip(size, stride)):
-        steps = b.arange(extent, 0, step)
-        place = b.add(place, b.reshape(steps, (extent, *(1 for _ in size[dim + 1 :]))))
-    if not size:
-        return b.select(flat, 0, offset or 0)
-    return b.node("index", (flat, b.expand(place, size)), b.call.types[0], dims=(0,))
+    filled = value is not None and value.is_contiguous() and not value.storage_offset()
+    if x.op in ("input", "param") or not filled or _storage_size(value) != x.type.size:
+        raise Unfit("as_strided of a tensor that may not fill its storage in row-major order")
+    return b.reshape(x, (x.type.size,))
 
 
 def _storage_size(value: Any) -> int:
     return int(value.untyped_storage().nbytes()) // int(value.element_size())
+
+
+def _strided_places(b: Builder, size: Sequence[int], stride: Sequence[int], offset: int | None) -> Node:
+    place = b.full(offset or 0, "i64", (1,) * len(size))
+    for dim, (extent, step) in enumerate(zip(size, stride)):
+        place = b.add(place, b.reshape(b.arange(extent, 0, step), (extent, *(1 for _ in size[dim + 1 :]))))
+    return b.expand(place, size)
 
 
 # putting together
@@ -234,6 +252,19 @@ def select_scatter(b: Builder, x: Node, src: Node, dim: int, index: int) -> Node
     dim = wrap(dim, x.type.rank)
     index = index + x.shape[dim] if index < 0 else index
     return slice_scatter(b, x, b.unsqueeze(src, dim), dim, index, index + 1)
+
+
+@aten("diagonal_scatter")
+def diagonal_scatter(b: Builder, x: Node, src: Node, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Node:
+    """With the two dimensions last, a pair of indices walks down the diagonal."""
+    dims = wrap(dim1, x.type.rank), wrap(dim2, x.type.rank)
+    order = (*(d for d in range(x.type.rank) if d not in dims), *dims)
+    moved = b.permute(x, order)
+    rank, extent = moved.type.rank, src.shape[-1]
+    rows, columns = b.arange(extent, max(-offset, 0)), b.arange(extent, max(offset, 0))
+    inputs = (moved, b.cast(src, x.dtype), rows, columns)
+    put = b.node("index_put", inputs, moved.type, dims=(rank - 2, rank - 1), accumulate=False)
+    return b.permute(put, [order.index(d) for d in range(rank)])
 
 
 def _written(b: Builder, x: Node, value: Node, dim: int, index: Node) -> Node:

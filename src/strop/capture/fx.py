@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from strop.capture import (  # noqa: F401  (importing a family registers its rules)
@@ -94,7 +95,10 @@ def trace(function: Callable[..., Any], *examples: torch.Tensor) -> Graph:
 def convert(function: Callable[..., Any], *examples: torch.Tensor) -> Conversion:
     """As `trace`, with everything else that conversion knows."""
     functional = torch.func.functionalize(function, remove="mutations")
-    return from_fx(make_fx(functional, tracing_mode="fake")(*examples))
+    try:
+        return from_fx(make_fx(functional, tracing_mode="fake")(*examples))
+    except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
+        raise Problem("STR106", f"{error}: a result depends on data", help="keep it a tensor of known shape") from error
 
 
 class _Converter:

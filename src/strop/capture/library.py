@@ -15,6 +15,7 @@ from torch._decomp import decomposition_table
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from strop.capture.inplace import is_write
 from strop.capture.types import DTYPES, NAMES
 from strop.graph.ir import Node
 
@@ -112,10 +113,12 @@ def take_apart(
         again, keywords = tree_unflatten(values, spec)
         return target(*again, **keywords)
 
-    functional = torch.func.functionalize(run, remove="mutations")
-    tracer = make_fx(functional, decomposition_table=table, tracing_mode="fake")
+    tensors = [leaves[i] for i in places]
     try:
-        traced = tracer(*(leaves[i] for i in places))
+        traced = make_fx(run, decomposition_table=table, tracing_mode="fake")(*tensors)
+        if any(is_write(node) for node in traced.graph.nodes):
+            functional = torch.func.functionalize(traced, remove="mutations")
+            traced = make_fx(functional, tracing_mode="fake")(*tensors)
     except Exception:  # a decomposition may refuse in any way it likes; the kernel itself remains
         return None
     _keep_results(traced, used)

@@ -210,7 +210,3 @@ def _to_integer(b: Block, x: str, source: str, target: str, lanes: int) -> str:
 
 def _mangled(dtype: str, lanes: int) -> str:
     return f"v{lanes}{dtype}" if lanes else dtype
-
-
-def where(b: Block, condition: str, x: str, y: str, dtype: str, lanes: int) -> str:
-    return b.select(condition, x, y, dtype, lanes)

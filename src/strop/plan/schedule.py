@@ -157,17 +157,16 @@ def _contraction(recipe: Recipe, found: Contraction) -> None:
     _pack_operands(recipe, found, along, width)
     outer = [loop.name for loop in recipe.nest.loops if loop not in (along, rows) and loop.extent > 1]
     ones = [loop.name for loop in recipe.nest.loops if loop not in (along, rows) and loop.extent == 1]
-    split_lanes = along.extent > width
-    panels = -(-along.extent // width)
+    row_names = [rows.name] if rows is not None else []
+    first = _panels_first(recipe, found, along, outer, -(-along.extent // width))
+    recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names)
     lane = along.name
-    if split_lanes:
+    if along.extent > width:
         recipe.do(Split(recipe.name, along.name, width, tail="rest"))
         lane = f"{along.name}.i"
-    blocks = [f"{along.name}.o"] if split_lanes else []
-    row_names = [rows.name] if rows is not None else []
-    spread = _outer_order(recipe, found, along, rows, outer, panels, tile)
-    order = (*ones, *(blocks + outer if spread == "panels first" else outer + blocks), *row_names, lane)
-    recipe.do(Reorder(recipe.name, tuple(order)))
+        recipe.do(Reorder(recipe.name, (f"{along.name}.o", *(outer if first else ()), *row_names, lane)))
+    else:
+        recipe.order(*ones, *outer, *row_names, lane)
     sunk = [lane]
     if rows is not None:
         if rows.extent > tile.rows:
@@ -304,28 +303,25 @@ def _pack_operands(recipe: Recipe, found: Contraction, along: Loop, width: int) 
             recipe.do(pack)
 
 
-def _outer_order(
-    recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, outer: list[str], panels: int, tile: Tile
-) -> str:
+def _panels_first(recipe: Recipe, found: Contraction, along: Loop, outer: list[str], panels: int) -> bool:
     """Whether panels of the streamed operand go outside (each read once, rows again per panel) or inside.
 
-    Chosen by bytes that come from beyond L2; balance between threads decides first.
+    Balance between threads decides first, then the bytes that come from beyond L2.
     """
+    if not outer:
+        return True
+    visits = next(loop.extent for loop in recipe.nest.loops if loop.name == outer[0])
+    if recipe.threads > 1:
+        inside, outside = _balance(visits, recipe.threads), _balance(panels, recipe.threads)
+        if outside < 0.8 and inside > outside:
+            return False
+        if inside < 0.8 and outside > inside:
+            return True
     streamed = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) != 0)
     moving = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) == 0)
-    by_name = {loop.name: loop.extent for loop in recipe.nest.loops}
-    if recipe.threads > 1 and outer:
-        inside, outside = _balance(by_name[outer[0]], recipe.threads), _balance(panels, recipe.threads)
-        if outside < 0.8 and inside > outside:
-            return "panels last"
-        if inside < 0.8 and outside > inside:
-            return "panels first"
-    if not outer:
-        return "panels first"
-    visits = by_name[outer[0]]
     reread = moving * panels if moving > recipe.target.l2 // 2 else 0
     refetched = streamed * visits if streamed > recipe.target.l2 // 2 else 0
-    return "panels last" if refetched < reread else "panels first"
+    return refetched >= reread
 
 
 def _balance(count: int, threads: int) -> float:

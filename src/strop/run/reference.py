@@ -127,7 +127,7 @@ def reshape(node: Node, x: Tensor) -> Tensor:
 
 @means("permute")
 def permute(node: Node, x: Tensor, dims: Sequence[int]) -> Tensor:
-    return x.permute(*dims)
+    return x.permute(list(dims))
 
 
 @means("expand")
@@ -250,7 +250,7 @@ def _folded(x: Tensor, dims: Sequence[int], keepdim: bool) -> tuple[Tensor, list
     extent = 1
     for d in dims:
         extent *= x.shape[d]
-    return x.permute(*kept, *dims).reshape(*(x.shape[d] for d in kept), extent), shape
+    return x.permute([*kept, *dims]).reshape(*(x.shape[d] for d in kept), extent), shape
 
 
 @means("sum", "mean")
