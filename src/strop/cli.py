@@ -11,13 +11,14 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from strop.core.cache import Cache
@@ -27,8 +28,13 @@ from strop.core.journal import Journal, StropWarning
 from strop.core.problem import Problem
 from strop.core.version import __version__
 
+if TYPE_CHECKING:
+    from strop.run.profile import Profile
+    from strop.session import Session
+
 #: problems that mean "it ran, and the result is not good" rather than "it could not run"
 CHECKS = ("STR601",)
+_PROFILE_ROWS = 25
 
 app = typer.Typer(
     name="strop",
@@ -41,6 +47,8 @@ app = typer.Typer(
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+if not out.is_terminal:
+    out.width = 160
 
 
 class _Mode:
@@ -77,7 +85,9 @@ def compile(
     threads: Threads = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the journal: what was done, and why not.")] = False,
     json: Json = False,
-    nests: Annotated[bool, typer.Option("--nests", help="Print every loop nest.")] = False,
+    nests: Annotated[bool, typer.Option("--nests", help="Print every loop nest as it was scheduled.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Run it and print where the time goes.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs that --profile takes medians over.")] = 30,
     pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
     quiet: Quiet = False,
@@ -87,28 +97,34 @@ def compile(
     The factory takes no arguments and returns (module, inputs) or (module, inputs, kwargs).
     """
     _Mode.json = json
-    with _working(f"compiling {model}", quiet or json):
+    with _working(f"loading {model}", quiet or json) as tell:
         options = Options.from_environment(**_given(threads=threads, pack=pack, cache=cache))
         from strop.run.load import load
 
         loaded = load(model)
         from strop.session import Session
 
-        session = Session(loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=Journal())
+        tell(f"compiling {loaded.name}")
+        journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
+        session = Session(loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=journal)
         summary = session.summary()
+        listing = _listing(session) if nests else None
+        explained = session.explain() if explain else None
+        timed = session.profile(rounds) if profile else None
     if json:
         events = [event.to_json() for event in session.journal.events]
-        _print_json(
-            {"model": model, "summary": summary, "nests": str(session.nests) if nests else None, "events": events}
-        )
+        times = timed.to_json() if timed else None
+        told = {"model": loaded.name, "summary": summary, "nests": listing, "profile": times, "events": events}
+        _print_json(told)
         return
     if quiet:
         return
-    if nests:
-        out.print(str(session.nests), markup=False)
-    if explain:
-        out.print(session.journal.explain(), markup=False)
+    for text in (listing, explained):
+        if text is not None:
+            out.print(text, end="\n\n", markup=False)
     _print_facts(loaded.name, summary)
+    if timed is not None:
+        _print_profile(timed)
 
 
 @app.command()
@@ -237,14 +253,14 @@ def _fail(problem: Problem) -> None:
 
 
 @contextmanager
-def _working(what: str, silent: bool) -> Iterator[None]:
-    """A spinner on a terminal; Ctrl-C leaves with the conventional code whatever the parser makes of it."""
+def _working(what: str, silent: bool) -> Iterator[Callable[[str], None]]:
+    """A spinner on a terminal, and a way to change its text; Ctrl-C leaves with the conventional code."""
     try:
         if silent or not err.is_terminal:
-            yield
+            yield lambda text: None
         else:
-            with err.status(what):
-                yield
+            with err.status(escape(what)) as status:
+                yield lambda text: status.update(escape(text))
     except KeyboardInterrupt:
         err.print("interrupted")
         raise SystemExit(130) from None
@@ -261,19 +277,53 @@ def _print_json(value: object) -> None:
 def _print_facts(title: str, facts: dict[str, Any]) -> None:
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
-        table.add_row(f"  {name.replace('_', ' ')}", _fact(name, value))
+        label = name.removesuffix("_bytes").removesuffix("_seconds").replace("_", " ")
+        table.add_row(f"  {label}", escape(_fact(name, value)))
     out.print(f"[bold]{title}[/bold]")
     out.print(table)
 
 
+def _listing(session: Session) -> str:
+    """The nests of every call, then those that run when parameters change."""
+    parts = [str(session.nests)]
+    if session.preparation:
+        parts.append(f"# ---- runs when parameters change ----\n\n{session.preparation}")
+    return "\n\n".join(parts)
+
+
+def _print_profile(profile: Profile) -> None:
+    """The slowest steps; the rest as one line."""
+    shown = [row for row in profile.slowest[:_PROFILE_ROWS] if row.share >= 0.001]
+    rest = profile.total - sum(row.microseconds for row in shown)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title, least in (("µs", 7), ("share", 5), ("GFLOP/s", 7), ("moved", 8), ("GB/s", 5)):
+        table.add_column(title, justify="right", no_wrap=True, min_width=least)
+    for title in ("nest", "what", "where"):
+        table.add_column(title, no_wrap=True, overflow="ellipsis")
+    for row in shown:
+        speed = f"{row.gflops:.1f}" if row.gflops else ""
+        moved = row.bytes_read + row.bytes_written
+        rate = f"{row.gigabytes:.1f}" if row.gigabytes else ""
+        cells = (f"{row.microseconds:.1f}", f"{row.share:.1%}", speed, _size(moved), rate)
+        table.add_row(*cells, *map(escape, (row.name, row.what, row.where)))
+    if len(profile.rows) > len(shown):
+        others = len(profile.rows) - len(shown)
+        table.add_row(f"{rest:.1f}", f"{rest / (profile.total or 1.0):.1%}", "", "", "", f"{others} more")
+    out.print(f"\n[bold]where the time goes[/bold] (medians of {profile.rounds} runs, each step timed alone)")
+    out.print(table)
+    out.print(f"sum {profile.total / 1e3:.3f} ms, one uninterrupted call {profile.whole / 1e3:.3f} ms")
+
+
 def _fact(name: str, value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_fact('', item)}" for key, item in value.items()) or "none"
+        return ", ".join(f"{key} {_fact(name, item)}" for key, item in value.items()) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int) and (name.endswith("bytes") or name == "limit"):
         return _size(value)
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.3g} s" if name.endswith("_seconds") else f"{value:.3g}"
+    return str(value)
 
 
 def _entries(count: int) -> str:

@@ -22,6 +22,7 @@ class StandIn:
     """What the command line needs of a Session."""
 
     nests = "nest linear(x: f32[1,4]) -> f32[1,2]:"
+    preparation = ""
     raises = None
 
     def __init__(self, module, inputs, *, kwargs, options, journal):
@@ -31,6 +32,9 @@ class StandIn:
         self.journal = journal
         with journal.step("fuse"):
             journal.add("refusal", "pool1", "its windows overlap [x]")
+
+    def explain(self):
+        return self.journal.explain()
 
     def summary(self):
         return {"nodes": 3, "library_nodes": {"sort": 1}, "arena_bytes": 2048, "cache_hit": False}

@@ -76,8 +76,8 @@ def test_reshape_of_another_layout_copies_as_in_eager() -> None:
 
 
 @pytest.mark.parametrize("x", [
-    torch.randn(4, 3).t(), torch.randn(3, 1).expand(3, 4), torch.randn(0, 4), torch.tensor(2.0), torch.randn(6, 8)[::2, ::2],
-    torch.arange(12).view(3, 4), torch.randn(3, 4, dtype=torch.complex64).conj().imag, torch.randn(3, 4).double(),
+    torch.randn(4, 3).t(), torch.randn(3, 1).expand(3, 4), torch.randn(0, 4), torch.tensor(2.0),
+    torch.randn(6, 8)[::2, ::2], torch.arange(12).view(3, 4), torch.randn(3, 4, dtype=torch.complex64).conj().imag, torch.randn(3, 4).double(),
 ], ids=["transposed", "expanded", "empty", "0-d", "strided", "integers", "negated lazily", "double"])  # fmt: skip
 @torch.no_grad()
 def test_inputs_of_every_layout(x: Tensor) -> None:
@@ -176,7 +176,7 @@ def test_what_surrounds_a_call_is_respected() -> None:
 @torch.no_grad()
 def test_hooks_run_wherever_they_sit() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
-    fast, built = compiled(model, torch.ones(2, 3))
+    fast, _ = compiled(model, torch.ones(2, 3))
     x = torch.randn(2, 3)
     for _ in range(2):
         fast(x)
@@ -208,7 +208,7 @@ def test_it_is_the_same_module_to_everybody_else() -> None:
     assert model[0].weight.eq(1).all()
     assert parent.train() and model[1].training
     with pytest.raises(AttributeError, match="absent"):
-        fast.absent  # noqa: B018
+        _ = fast.absent
 
 
 @torch.no_grad()
@@ -259,32 +259,32 @@ class TestWrongInput:
             compile(torch.relu, (torch.ones(1),))  # type: ignore[arg-type]
 
     def test_args_of_another_kind(self) -> None:
-        with pytest.raises(Problem, match="STR001.*tuple"):
+        with pytest.raises(Problem, match=r"STR001.*tuple"):
             compile(nn.ReLU(), "text")
 
     def test_kwargs_of_another_kind(self) -> None:
-        with pytest.raises(Problem, match="STR001.*dict"):
+        with pytest.raises(Problem, match=r"STR001.*dict"):
             compile(nn.ReLU(), (torch.ones(1),), [1])  # type: ignore[arg-type]
 
     def test_no_example_inputs(self) -> None:
-        with pytest.raises(Problem, match="STR102.*\n.*forward") as caught:
+        with pytest.raises(Problem, match=r"STR102.*\n.*forward") as caught:
             compile(nn.ReLU())
         assert caught.value.help
 
     def test_too_many_example_inputs(self) -> None:
-        with pytest.raises(Problem, match="STR001.*too many"):
+        with pytest.raises(Problem, match=r"STR001.*too many"):
             compile(nn.ReLU(), (torch.ones(1), torch.ones(1)))
 
     def test_inputs_on_another_device(self) -> None:
-        with pytest.raises(Problem, match="STR103.*meta"):
+        with pytest.raises(Problem, match=r"STR103.*meta"):
             compile(nn.ReLU(), (torch.ones(1, device="meta"),))
 
     def test_parameters_on_another_device(self) -> None:
-        with pytest.raises(Problem, match="STR103.*meta"):
+        with pytest.raises(Problem, match=r"STR103.*meta"):
             compile(nn.Linear(1, 1, device="meta"), (torch.ones(1),))
 
     def test_argument_that_is_no_value(self) -> None:
-        with pytest.raises(Problem, match="STR001.*object"):
+        with pytest.raises(Problem, match=r"STR001.*object"):
             compile(Scale(), (torch.ones(1), object()))
 
     def test_model_that_cannot_be_exported_names_the_line(self) -> None:

@@ -49,24 +49,33 @@ def load_assign(model: Net) -> None:
                            model.state_dict().items()}, assign=True)  # fmt: skip
 
 
-CHANGES: list[Callable[[Net], object]] = [
-    lambda m: m[0].weight.mul_(2), lambda m: m[1].running_mean.add_(1), data, twice_data, replaced_by_equal, submodule,
-    fused_step, load_assign, lambda m: m.load_state_dict(net().state_dict()), lambda m: m[0].weight.copy_(m[0].weight * 3),
-    lambda m: nn.init.zeros_(m[3].weight), lambda m: m.append(nn.Tanh()), lambda m: m[0].register_parameter("bias", None),
-    lambda m: m.share_memory(),
-]  # fmt: skip
+CHANGES: dict[str, Callable[[Net], object]] = {
+    "in place": lambda m: m[0].weight.mul_(2),
+    "a buffer in place": lambda m: m[1].running_mean.add_(1),
+    "data": data,
+    "data twice": twice_data,
+    "an equal parameter": replaced_by_equal,
+    "another submodule": submodule,
+    "one more submodule": lambda m: m.append(nn.Tanh()),
+    "fused optimiser": fused_step,
+    "load_state_dict": lambda m: m.load_state_dict(net().state_dict()),
+    "load_state_dict with assign": load_assign,
+    "init": lambda m: nn.init.zeros_(m[3].weight),
+    "no bias any more": lambda m: m[0].register_parameter("bias", None),
+    "share_memory": lambda m: m.share_memory(),
+}
 
 
-@pytest.mark.parametrize("number", range(len(CHANGES)))
+@pytest.mark.parametrize("change", CHANGES)
 @torch.no_grad()
-def test_every_visible_change_is_followed(number: int) -> None:
-    torch.manual_seed(number)
+def test_every_visible_change_is_followed(change: str) -> None:
+    torch.manual_seed(0)
     model = net()
     x = torch.randn(3, 4)
     fast, built = compiled(model, x)
     for _ in range(3):
         fast(x)
-    CHANGES[number](model)
+    CHANGES[change](model)
     for _ in range(2):
         torch.testing.assert_close(fast(x), model(x))
     assert built.calls == 5
@@ -224,6 +233,37 @@ def test_every_thread_count_has_its_program() -> None:
     finally:
         torch.set_num_threads(before)
     assert sorted(program.threads for program in built.programs) == [1, 2]
+
+
+class Handmade(nn.Module):
+    """Submodules reached by other ways than their registered names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        self.order = [self.parts[1], self.parts[0]]
+        self.way = self.backwards
+        self.seen = 0
+
+    def backwards(self, x: Tensor) -> Tensor:
+        for part in self.order:
+            x = part(x)
+        return x
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen += 1
+        return self.way(x)
+
+
+@torch.no_grad()
+def test_tracing_leaves_the_module_alone() -> None:
+    model = Handmade()
+    x = torch.randn(2, 4)
+    fast, built = compiled(model, x)
+    assert model.seen == 0 and all(type(p) is nn.Parameter for p in model.parameters())
+    assert len(built.programs[0].graph.params) == 4
+    model.parts[0].weight.mul_(2)
+    torch.testing.assert_close(fast(x), model(x))
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strop.capture.builder import Builder
-from strop.capture.registry import Operand, aten
+from strop.capture.registry import Operand, Unfit, aten
 from strop.graph.ir import Node
 
 
@@ -60,6 +60,20 @@ def celu(b: Builder, x: Node, alpha: float = 1) -> Node:
 @aten("leaky_relu")
 def leaky_relu(b: Builder, x: Node, slope: float = 0.01) -> Node:
     return b.unary("leaky_relu", x, slope=float(slope))
+
+
+@aten("rrelu")
+def rrelu(b: Builder, x: Node, low: float, high: float, training: bool, *_: object) -> Node:
+    if training:
+        raise Unfit("rrelu in training draws random numbers")
+    return leaky_relu(b, x, (low + high) / 2)
+
+
+@aten("rrelu_with_noise_functional")
+def rrelu_with_noise(
+    b: Builder, x: Node, noise: Node, low: float, high: float, training: bool, *_: object
+) -> tuple[Node, ...]:
+    return rrelu(b, x, low, high, training), noise
 
 
 @aten("prelu", "_prelu_kernel")

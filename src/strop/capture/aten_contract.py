@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strop.capture.builder import Builder
+from strop.capture.builder import Builder, transposed
 from strop.capture.registry import Unfit, aten
 from strop.graph.ir import Node
 
@@ -43,8 +43,9 @@ def dot(b: Builder, x: Node, y: Node) -> Node:
 def addmm(b: Builder, bias: Node, x: Node, y: Node, beta: float = 1, alpha: float = 1) -> Node:
     """With a transposed right side and a row to add, this is `linear`."""
     _arithmetic(x)
-    if y.op == "permute" and bias.type.rank == 1 and bias.shape[0] == y.shape[1] and beta == 1 and alpha == 1:
-        return b.linear(x, y.inputs[0], bias)
+    weight = transposed(y)
+    if weight is not None and bias.shape == (y.shape[1],) and beta == 1 and alpha == 1:
+        return b.linear(x, weight, bias)
     return _plus(b, bias, b.matmul(x, y), beta, alpha)
 
 

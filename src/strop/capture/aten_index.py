@@ -70,7 +70,8 @@ def _masked_put(b: Builder, x: Node, indices: Indices, value: Node, accumulate: 
 @aten("gather")
 def gather(b: Builder, x: Node, dim: int, index: Node, sparse_grad: bool = False) -> Node:
     if not x.type.rank or not index.type.rank:
-        raise Unfit("gather of a 0-d tensor")
+        row = gather(b, b.reshape(x, (x.type.size,)), 0, b.reshape(index, (index.type.size,)))
+        return b.reshape(row, index.shape)
     return b.node("gather", (x, b.cast(index, "i64")), Type(x.dtype, index.shape), dim=wrap(dim, x.type.rank))
 
 
@@ -130,7 +131,8 @@ def scatter_reduce(b: Builder, x: Node, dim: int, index: Node, src: Node, reduce
 
 def _scattered(b: Builder, x: Node, dim: int, index: Node, src: Node, reduce: str | None) -> Node:
     if not x.type.rank or not index.type.rank:
-        raise Unfit("scatter of a 0-d tensor")
+        rows = (b.reshape(n, (n.type.size,)) for n in (x, index, src))
+        return b.reshape(_scattered(b, next(rows), 0, *rows, reduce), x.shape)
     if reduce and x.dtype == "bool":
         raise Unfit("scatter with a reduction of booleans")
     for d, extent in enumerate(index.shape):

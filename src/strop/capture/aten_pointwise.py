@@ -213,6 +213,18 @@ def atan2(b: Builder, x: Node, y: Node) -> Node:
     return arithmetic(b, "atan2", x, y)
 
 
+@aten("hypot")
+def hypot(b: Builder, x: Node, y: Node) -> Node:
+    """large·√(1 + (small/large)²), so that nothing overflows on the way; an infinity wins over NaN."""
+    x, y = b.unary("abs", b.cast(x, b.call.dtype)), b.unary("abs", b.cast(y, b.call.dtype))
+    large, small = b.binary("maximum", x, y), b.binary("minimum", x, y)
+    ratio = b.div(small, large)
+    length = b.mul(large, b.unary("sqrt", b.add(b.mul(ratio, ratio), 1)))
+    length = b.where(b.compare("eq", large, 0), large, length)
+    endless = b.binary("or", b.compare("eq", x, math.inf), b.compare("eq", y, math.inf))
+    return b.where(endless, math.inf, length)
+
+
 @aten("copysign.Tensor", "copysign.Scalar")
 def copysign(b: Builder, x: Operand, y: Operand) -> Node:
     return arithmetic(b, "copysign", x, y)

@@ -8,6 +8,8 @@ from typing import Any
 
 from strop.capture.builder import Builder
 from strop.capture.registry import Unfit, aten
+from strop.core.dtypes import NATIVE
+from strop.core.problem import Problem
 from strop.graph.ir import Node, Type
 
 
@@ -180,8 +182,8 @@ def flipud(b: Builder, x: Node) -> Node:
 
 @aten("as_strided", "as_strided_copy")
 def as_strided(b: Builder, x: Node, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> Node:
-    """Elements by their place in storage: exact where the tensor fills its storage in row-major order."""
-    flat = _storage(b, x)
+    """Elements by their place in storage."""
+    flat = b.reshape(b.permute(x, _storage_order(b, x)), (x.type.size,))
     place = _strided_places(b, size, stride, offset)
     return b.node("index", (flat, place), b.call.types[0], dims=(0,))
 
@@ -190,23 +192,25 @@ def as_strided(b: Builder, x: Node, size: Sequence[int], stride: Sequence[int], 
 def as_strided_scatter(
     b: Builder, x: Node, src: Node, size: Sequence[int], stride: Sequence[int], offset: int | None = None
 ) -> Node:
-    flat = _storage(b, x)
+    order = _storage_order(b, x)
+    stored = b.permute(x, order)
+    flat = b.reshape(stored, (x.type.size,))
     place = _strided_places(b, size, stride, offset)
     put = b.node("index_put", (flat, b.cast(src, x.dtype), place), flat.type, dims=(0,), accumulate=False)
-    return b.reshape(put, x.shape)
+    return b.permute(b.reshape(put, stored.shape), [order.index(d) for d in range(len(order))])
 
 
-def _storage(b: Builder, x: Node) -> Node:
-    """The tensor as its storage, if that is known to be exactly it in row-major order. An argument's is not."""
+def _storage_order(b: Builder, x: Node) -> list[int]:
+    """The dimensions from the slowest to the fastest in storage, if the tensor fills its storage without gaps."""
     value = b.call.values[0]
-    filled = value is not None and value.is_contiguous() and not value.storage_offset()
-    if x.op in ("input", "param") or not filled or _storage_size(value) != x.type.size:
-        raise Unfit("as_strided of a tensor that may not fill its storage in row-major order")
-    return b.reshape(x, (x.type.size,))
-
-
-def _storage_size(value: Any) -> int:
-    return int(value.untyped_storage().nbytes()) // int(value.element_size())
+    order = sorted(range(x.type.rank), key=lambda d: (-value.stride(d), d))
+    stored = value.permute(order)
+    filled = stored.is_contiguous() and not value.storage_offset()
+    filled = filled and value.untyped_storage().nbytes() == x.type.bytes
+    if not filled or (x.dtype not in NATIVE and order != list(range(x.type.rank))):
+        raise Problem("STR107", "as_strided of a tensor that does not fill its storage", where=b.origin,
+                      help="index the tensor instead, or compile with partial=True")  # fmt: skip
+    return order
 
 
 def _strided_places(b: Builder, size: Sequence[int], stride: Sequence[int], offset: int | None) -> Node:

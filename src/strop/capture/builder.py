@@ -1,7 +1,4 @@
 """Making nodes: every operator's result type is derived here from its inputs, and trivial nodes never come to be.
-
-The few peepholes (`reshape` of `reshape`, `reshape` around a contraction) are what makes the dialects of the two
-front doors meet: one hands over `linear` on a batch, the other folds the batch away before and unfolds it after.
 """
 
 from __future__ import annotations
@@ -9,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from strop.core.dtypes import is_float
@@ -132,8 +128,7 @@ class Builder:
             return self.reshape(x.inputs[0], shape)
         if x.op == "full":
             return self.full(x.attrs["value"], x.dtype, shape)
-        unfolded = self._unfold_batch(x, shape)
-        return unfolded or self.node("reshape", (x,), Type(x.dtype, shape))
+        return self.node("reshape", (x,), Type(x.dtype, shape))
 
     def permute(self, x: Node, dims: Sequence[int]) -> Node:
         if list(dims) == list(range(x.type.rank)):
@@ -220,38 +215,17 @@ class Builder:
 
     def matmul(self, a: Node, b: Node) -> Node:
         """Both at least 2-d. A transposed 2-d right side makes it a `linear`."""
-        if b.type.rank == 2 and b.op == "permute":
-            return self.linear(a, b.inputs[0])
+        weight = transposed(b)
+        if weight is not None:
+            return self.linear(a, weight)
         batch = broadcast(a.shape[:-2], b.shape[:-2])
         return self.node("matmul", (a, b), Type(a.dtype, (*batch, a.shape[-2], b.shape[-1])))
 
-    def _unfold_batch(self, x: Node, shape: tuple[int, ...]) -> Node | None:
-        """reshape(linear(reshape(x), w)) → linear(x, w) where both reshapes only fold and unfold the batch."""
-        if x.op == "linear" and x.inputs[0].op == "reshape":
-            source = x.inputs[0].inputs[0]
-            if source.type.rank and (*source.shape[:-1], x.shape[-1]) == shape and source.shape[-1] == x.inputs[0].shape[-1]:
-                return self.linear(source, *x.inputs[1:])
-        if x.op != "matmul":
-            return None
-        a, b = x.inputs
-        if x.type.rank == 2 and a.op == "reshape":
-            source = a.inputs[0]
-            folded = source.type.rank > 2 and (*source.shape[:-1], b.shape[-1]) == shape
-            return self.matmul(source, b) if folded and source.shape[-1] == a.shape[-1] else None
-        if x.type.rank == 3 and len(shape) > 3 and shape[-2:] == x.shape[-2:]:
-            return self._unfold_batched_matmul(a, b, shape)
-        return None
 
-    def _unfold_batched_matmul(self, a: Node, b: Node, shape: tuple[int, ...]) -> Node | None:
-        sides = []
-        for side in (a, b):
-            source = side.inputs[0] if side.op == "reshape" else side
-            if source.shape != (*shape[:-2], *side.shape[-2:]):
-                return None
-            stretched = source.op == "expand" and source.inputs[0].type.rank >= 2
-            sides.append(source.inputs[0] if stretched and source.inputs[0].shape[-2:] == source.shape[-2:] else source)
-        batch = broadcast(sides[0].shape[:-2], sides[1].shape[:-2])
-        return self.matmul(*sides) if batch == shape[:-2] else None
+def transposed(x: Node) -> Node | None:
+    """What a 2-d tensor is the transpose of (of a single row or column that is a reshape)."""
+    turned = x.op in ("permute", "reshape") and x.inputs[0].shape == x.shape[::-1]
+    return x.inputs[0] if x.type.rank == 2 and turned and (x.op == "permute" or 1 in x.shape) else None
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -264,10 +238,6 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
             raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
         result.append(stretched.pop() if stretched else 1)
     return tuple(result)
-
-
-def volume(shape: Sequence[int]) -> int:
-    return prod(shape)
 
 
 def _as(value: Any, dtype: str) -> Any:

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -25,11 +24,13 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
     aten_nn,
     aten_pointwise,
     aten_reduce,
+    aten_transformer,
     aten_views,
     aten_windows,
 )
 from strop.capture import inplace, library
 from strop.capture.builder import Builder, Call
+from strop.capture.canonical import unfold_batches
 from strop.capture.origin import origin_of
 from strop.capture.registry import Unfit, rule_for
 from strop.capture.types import DTYPES, type_of, types_of
@@ -94,9 +95,8 @@ def trace(function: Callable[..., Any], *examples: torch.Tensor) -> Graph:
 
 def convert(function: Callable[..., Any], *examples: torch.Tensor) -> Conversion:
     """As `trace`, with everything else that conversion knows."""
-    functional = torch.func.functionalize(function, remove="mutations")
     try:
-        return from_fx(make_fx(functional, tracing_mode="fake")(*examples))
+        return from_fx(library.functional_trace(function, examples))
     except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
         raise Problem("STR106", f"{error}: a result depends on data", help="keep it a tensor of known shape") from error
 
@@ -151,8 +151,10 @@ class _Converter:
             else:
                 slots.append(Plain(result))
         mutations = tuple((target, value) for target, value in self.mutations.items() if target is not value)
-        graph = Graph(tuple(inputs), (*params, *self.kept_params), tuple(outputs), mutations)
-        return Conversion(graph, tuple(names), tuple(slots), self.kept, self.fallbacks)
+        graph = unfold_batches(Graph(tuple(inputs), (*params, *self.kept_params), tuple(outputs), mutations))
+        reached = {node.name for node in graph.nodes}
+        fallbacks = {name: why for name, why in self.fallbacks.items() if name in reached}
+        return Conversion(graph, tuple(names), tuple(slots), self.kept, fallbacks)
 
     def run(self, module: torch.fx.GraphModule, arguments: Sequence[Any], inner: bool = False) -> Any:
         """Convert every node of one FX graph; `inner` graphs keep the origin of the call that they expand."""
@@ -303,9 +305,12 @@ class _Converter:
         if traced is None:
             return None
         names, fallbacks, random = dict(self.b._names), dict(self.fallbacks), self.last_random
-        made = self.run(traced, [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Node)], inner=True)
-        if len(self.fallbacks) == len(fallbacks) or library.is_composite(target):
-            return made
+        try:
+            made = self.run(traced, inputs, inner=True)
+            if len(self.fallbacks) == len(fallbacks) or library.is_composite(target):
+                return made
+        except Problem:  # the parts can't be compiled; the operator as a whole still can be called
+            pass
         self.b._names, self.fallbacks, self.last_random = names, fallbacks, random
         return None
 

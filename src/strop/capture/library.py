@@ -7,7 +7,7 @@ that the template does not name only keep an order: each random operator comes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -67,7 +67,8 @@ def resolve(target: str) -> Callable[..., Any]:
 
 
 def call(node: Node, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Run a library node: its results as fresh contiguous tensors."""
+    """Run a library node on contiguous inputs: its results as fresh contiguous tensors."""
+    inputs = [tensor.contiguous() for tensor in inputs]
     operator = resolve(node.attrs["target"])
     arguments = filled(node.attrs["args"], inputs)
     keywords = {name: filled(value, inputs) for name, value in node.attrs["kwargs"]}
@@ -89,6 +90,16 @@ def is_random(target: Any) -> bool:
 def is_composite(target: torch._ops.OpOverload) -> bool:
     """Whether the operator is only a composition of others, for every backend."""
     return bool(target._can_decompose())
+
+
+def functional_trace(
+    function: Callable[..., Any], tensors: Sequence[torch.Tensor], table: Mapping[Any, Callable[..., Any]] | None = None
+) -> torch.fx.GraphModule:
+    """A function of tensors as an FX graph without writes; compositions may hide writes, which need a second round."""
+    traced = make_fx(function, decomposition_table=table, tracing_mode="fake")(*tensors)
+    if any(is_write(node) for node in traced.graph.nodes):
+        traced = make_fx(torch.func.functionalize(traced, remove="mutations"), tracing_mode="fake")(*tensors)
+    return traced
 
 
 def take_apart(
@@ -115,10 +126,7 @@ def take_apart(
 
     tensors = [leaves[i] for i in places]
     try:
-        traced = make_fx(run, decomposition_table=table, tracing_mode="fake")(*tensors)
-        if any(is_write(node) for node in traced.graph.nodes):
-            functional = torch.func.functionalize(traced, remove="mutations")
-            traced = make_fx(functional, tracing_mode="fake")(*tensors)
+        traced = functional_trace(run, tensors, table)
     except Exception:  # a decomposition may refuse in any way it likes; the kernel itself remains
         return None
     _keep_results(traced, used)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_map
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils._pytree import TreeSpec, tree_flatten
 
 from strop.capture.fx import Plain, Value, from_fx
-from strop.capture.inplace import is_write, only_renames, owner, shares
+from strop.capture.inplace import only_renames
 from strop.capture.origin import user_frame
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Origin
@@ -34,9 +34,10 @@ class Captured:
     inputs: tuple[int, ...]
     guards: Mapping[int, Any]
     outputs: tuple[Value | Plain, ...]
-    aliases: Mapping[int, int]  # output leaf → input leaf whose storage it shares in eager
-    constants: Mapping[str, torch.Tensor]
-    fallbacks: Mapping[str, str]
+    constants: Mapping[str, torch.Tensor]  # key of a param that the module does not hold → its value
+    lifted: tuple[torch.Tensor, ...]  # the module's plain tensor attributes that became constants
+    fallbacks: Mapping[str, str]  # library node → why it is one
+    exported: torch.export.ExportedProgram  # as exported, writes in place and views still visible
     exported: torch.export.ExportedProgram  # as traced: the only place that still knows what aliases what
     lifted: tuple[torch.Tensor, ...]  # tensors that are plain attributes; small ones are part of the graph
 
@@ -68,6 +69,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
     signature = program.graph_signature
     params: dict[str, str] = {}
     constants: dict[str, torch.Tensor] = {}
+    lifted: list[torch.Tensor] = []
     arguments: list[str] = []
     for spec in signature.input_specs:
         name = spec.arg.name
@@ -75,6 +77,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
             params[name] = str(spec.target)
         elif spec.kind == InputKind.CONSTANT_TENSOR:
             constants[name] = _constant(program, str(spec.target))
+            lifted += _attribute(module, str(spec.target))
         elif spec.kind == InputKind.USER_INPUT:
             arguments.append(name)
         else:
@@ -93,7 +96,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
     assert program.call_spec.out_spec is not None
     return Captured(
         conversion.graph, in_spec, program.call_spec.out_spec, inputs, guards, conversion.outputs,
-        _aliases(program, arguments), conversion.constants, conversion.fallbacks, exported, tuple(constants.values()),
+        conversion.constants, tuple(lifted), conversion.fallbacks, exported,
     )  # fmt: skip
 
 
@@ -121,8 +124,19 @@ def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
             warnings.simplefilter("ignore")
             program = torch.export.export(module, args, kwargs, strict=False)
             return program, program.run_decompositions({})
-    except Problem:
-        raise
+    except Exception as error:
+        raise _explained(error) from error
+
+
+def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program without writes that the normaliser can't follow."""
+    lifted = (s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.CONSTANT_TENSOR)
+    if only_renames(program.graph, frozenset(lifted)):
+        return program
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return program.run_decompositions({})
     except Exception as error:
         raise _explained(error) from error
 
@@ -140,38 +154,16 @@ def _explained(error: Exception) -> Problem:
     return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_PARTIAL)
 
 
+def _attribute(module: torch.nn.Module, path: str) -> list[torch.Tensor]:
+    """The module's own tensor behind a lifted constant; none for a tensor that `forward` made."""
+    try:
+        return [lookup(module, path)]
+    except (AttributeError, Problem):
+        return []
+
+
 def _constant(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
     value = program.constants.get(target)
     if not isinstance(value, torch.Tensor):
         raise Problem("STR101", f"the lifted constant `{target}` is no tensor", help=_PARTIAL)
     return value
-
-
-def _aliases(program: torch.export.ExportedProgram, arguments: list[str]) -> dict[int, int]:
-    """Which outputs are inputs, or views of them. Functionalised graphs spell every copy out as `clone`."""
-    found: dict[int, int] = {}
-    outputs = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
-    nodes = {node.name: node for node in program.graph.nodes}
-    for position, spec in enumerate(outputs):
-        if isinstance(spec.arg, ConstantArgument):
-            continue
-        node = owner(nodes[spec.arg.name])
-        while isinstance(node.target, torch._ops.OpOverload) and _is_view(node):
-            node = owner(node.all_input_nodes[0])
-        if node.op == "placeholder" and node.name in arguments:
-            found[position] = arguments.index(node.name)
-    return found
-
-
-def _is_view(node: torch.fx.Node) -> bool:
-    """Operators such as `reshape` and `to` may or may not copy: on fake tensors it shows which."""
-    if is_write(node) or not shares(node):
-        return False
-    source, result = node.all_input_nodes[0].meta["val"], node.meta["val"]
-    with source.fake_mode:
-        again = node.target(*tree_map(_value, node.args), **tree_map(_value, node.kwargs))  # type: ignore[operator]
-    return isinstance(result, torch.Tensor) and again.untyped_storage()._cdata == source.untyped_storage()._cdata
-
-
-def _value(argument: Any) -> Any:
-    return argument.meta["val"] if isinstance(argument, torch.fx.Node) else argument

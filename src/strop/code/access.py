@@ -13,7 +13,7 @@ from strop.code.builder import ELEMENT, constant, type_of
 from strop.code.frame import Chunk, Frame
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
-from strop.loops.ir import Buffer, Expr, Guard, Load
+from strop.loops.ir import Buffer, Expr, Guard, Load, loads
 
 MEMORY = {**ELEMENT, "bool": "i8"}
 
@@ -341,27 +341,36 @@ class Access:
     # ---- data-dependent indices ----
 
     def _bind_indirect(self, load: Load) -> Load:
-        if not any(isinstance(atom, Indirect) for i in load.index for atom, _ in i.terms):
+        if not any(has_indirect(i) for i in (*load.index, *(g.index for g in load.guards))):
             return load
         index = tuple(self.bind_in_index(i) for i in load.index)
-        return Load(load.buffer, index, load.guards, load.other)
+        guards = tuple(Guard(self.bind_in_index(g.index), g.extent) for g in load.guards)
+        return Load(load.buffer, index, guards, load.other)
 
     def bind_in_index(self, index: Index) -> Index:
         """Replace data-dependent atoms that are the same in every lane by variables that hold their checked value."""
         chunk = self.frame.chunk
-        result = index
+        if not has_indirect(index):
+            return index
+        result = Index(const=index.const)
         for atom, factor in index.terms:
-            if not isinstance(atom, Indirect) or (chunk is not None and chunk.var in atom.value.vars):
-                continue
-            var = self._bound_variable(atom)
-            result = result - Index(((atom, factor),)) + Index(((var, factor),))
+            if isinstance(atom, Quotient):
+                part = self.bind_in_index(atom.of) // atom.by
+            elif isinstance(atom, Remainder):
+                part = self.bind_in_index(atom.of) % atom.by
+            elif not isinstance(atom, Indirect) or (chunk is not None and chunk.var in atom.value.vars):
+                part = Index(((atom, 1),))
+            else:
+                part = Index(((self._bound_variable(atom), 1),))
+            result = result + part * factor
         return result
 
     def _bound_variable(self, atom: Indirect) -> Var:
         frame = self.frame
         settled = _settle_expr(frame, atom.value)
         key = ("indirect", settled, atom.extent)
-        found = frame.find(key)
+        lasting = all(self._reusable(load.buffer) for load in loads(settled))
+        found = frame.find(key) if lasting else None
         if found is None:
             found = self._checked(Indirect(settled, atom.extent), None)
             frame.scope.values[key] = found
@@ -401,6 +410,14 @@ class Access:
 def _settle_expr(frame: Frame, expr: Expr) -> Expr:
     known = {v: Index(const=n) for v in expr.vars if isinstance(n := frame.bound.get(v), int)}
     return expr.substitute(known) if known else expr
+
+
+def has_indirect(index: Index) -> bool:
+    """Whether a data-dependent value takes part, at any depth."""
+    return any(
+        isinstance(atom, Indirect) or (isinstance(atom, (Quotient, Remainder)) and has_indirect(atom.of))
+        for atom, _ in index.terms
+    )
 
 
 def _suffix(dtype: str) -> str:

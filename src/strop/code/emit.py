@@ -156,6 +156,8 @@ class _Emitter:
             return
         loop, rest = loops[0], loops[1:]
         frame = self.frame
+        if not loop.extent:
+            return
         if loop.mode == "unroll" or loop.extent == 1:
             for step in range(loop.extent):
                 frame.bound[loop.var] = step
@@ -321,14 +323,28 @@ class _Emitter:
         return Value(name, expr.dtype, value.lanes)
 
     def _apply(self, expr: Apply) -> Value:
-        if expr.op == "add" and expr.dtype in ("f32", "f64"):
-            for product, other in (expr.args, expr.args[::-1]):
-                if _is_product(product):
-                    assert isinstance(product, Apply)
-                    a, b = map(self.value, product.args)
-                    return self._fma(a, b, self.value(other))
+        if expr.op in ("add", "sub") and expr.dtype in ("f32", "f64"):
+            contracted = self._contracted(expr)
+            if contracted is not None:
+                return contracted
         args = tuple(map(self.value, expr.args))
         return self._call(expr.op, args, expr.dtype)
+
+    def _contracted(self, expr: Apply) -> Value | None:
+        """A product that is added or subtracted, in one rounding; None where there is no product."""
+        left, right = expr.args
+        minus = expr.op == "sub"
+        if isinstance(left, Apply) and _is_product(left):
+            a, b = map(self.value, left.args)
+            other = self.value(right)
+            return self._fma(a, b, self._negative(other) if minus else other)
+        if isinstance(right, Apply) and _is_product(right):
+            a, b = map(self.value, right.args)
+            return self._fma(self._negative(a) if minus else a, b, self.value(left))
+        return None
+
+    def _negative(self, value: Value) -> Value:
+        return self._call("neg", (value,), value.dtype)
 
     def _call(self, op: str, args: tuple[Value, ...], dtype: str) -> Value:
         code = self.frame.code
@@ -377,6 +393,7 @@ def vector_dtype(nest: Nest) -> str:
 def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
     """Whether every index into a scratch buffer is a number once loops are expanded."""
     expanded = {loop.var for loop in nest.all_loops if loop.mode in ("unroll", "vector") or loop.extent == 1}
+    expanded -= {loop.var for loop in nest.all_loops if loop.mode in ("serial", "threads") and loop.extent > 1}
     vector = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
 
     def known(index: tuple[Index, ...]) -> bool:

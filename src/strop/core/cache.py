@@ -101,6 +101,11 @@ class Cache:
         self._evict(keep=path)
         return True
 
+    def discard(self, key: str, why: str) -> None:
+        """Delete an entry that its reader can make nothing of."""
+        self._remove(self._path(key))
+        self._tell(f"entry {key[:12]} {why} and is deleted; compiling anew", "STR501", key=key)
+
     def entries(self) -> list[Entry]:
         """What is stored, least recently used first."""
         found = [

@@ -82,6 +82,11 @@ CODES: dict[str, Explanation] = {
         "Capture met an ATen operator for which there is neither a normalisation nor a library call. This is a gap "
         "in Strop: please report it with the operator's name. `partial=True` keeps that operator in eager mode.",
     ),
+    "STR108": Explanation(
+        "there is nothing to compile",
+        "Every output of the model is one of its inputs or a view of one, so no code is needed. `strop.compile` returns "
+        "a module that hands the inputs on; a Session has no nests to show.",
+    ),
     "STR201": Explanation(
         "the graph broke its own rules",
         "A verifier between two steps (`STROP_CHECK=1`) found a node whose inputs, attributes or type contradict "

@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -53,10 +53,14 @@ class Event:
 
 
 class Journal:
-    """An append-only list of events. Several threads may write to one journal; steps nest per thread."""
+    """An append-only list of events. Several threads may write to one journal; steps nest per thread.
 
-    def __init__(self) -> None:
+    `on_step` is told the name of each step as it begins, for whoever shows progress.
+    """
+
+    def __init__(self, on_step: Callable[[str], None] | None = None) -> None:
         self.events: list[Event] = []
+        self._on_step = on_step
         self._lock = threading.Lock()
         self._local = threading.local()
 
@@ -89,6 +93,8 @@ class Journal:
         with self._lock:
             position = len(self.events)
             self.events.append(event)
+        if self._on_step is not None:
+            self._on_step(name)
         self._local.depth = event.depth + 1
         start = time.perf_counter()
         outcome = "failed"

@@ -77,6 +77,10 @@ class Pattern:
         """The operators that a matching node can have; None when any."""
         return None
 
+    def needs(self) -> tuple[frozenset[str], ...]:
+        """Sets of operators, of each of which a matching node has one among its inputs: a cheap first look."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Var(Pattern):
@@ -108,6 +112,9 @@ class Bind(Pattern):
 
     def ops(self) -> frozenset[str] | None:
         return self.pattern.ops()
+
+    def needs(self) -> tuple[frozenset[str], ...]:
+        return self.pattern.needs()
 
 
 @dataclass(frozen=True)
@@ -150,6 +157,9 @@ class Op(Pattern):
 
     def ops(self) -> frozenset[str] | None:
         return self.names
+
+    def needs(self) -> tuple[frozenset[str], ...]:
+        return tuple(ops for pattern in self.inputs if (ops := pattern.ops()) is not None)
 
 
 @dataclass(frozen=True)
@@ -323,7 +333,7 @@ class Rules:
 
     def __init__(self, *rules: Rule) -> None:
         self.rules = rules
-        self._by_op: dict[str, tuple[Rule, ...]] = {}
+        self._by_op: dict[str, tuple[tuple[Rule, tuple[frozenset[str], ...]], ...]] = {}
 
     def __add__(self, other: Rules) -> Rules:
         return Rules(*self.rules, *other.rules)
@@ -331,25 +341,53 @@ class Rules:
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)
 
-    def at(self, op: str) -> tuple[Rule, ...]:
-        """The rules that can match a node of this operator."""
-        if op not in self._by_op:
-            able = tuple(r for r in self.rules if (ops := r.pattern.ops()) is None or op in ops)
-            self._by_op[op] = able
-        return self._by_op[op]
+    def at(self, node: Any) -> Iterator[Rule]:
+        """The rules that may match a node, judged by its operator and those of its inputs."""
+        if node.op not in self._by_op:
+            able = (r for r in self.rules if (ops := r.pattern.ops()) is None or node.op in ops)
+            self._by_op[node.op] = tuple((rule, rule.pattern.needs()) for rule in able)
+        below = {used.op for used in node.inputs}
+        for rule, needs in self._by_op[node.op]:
+            if not any(below.isdisjoint(need) for need in needs):
+                yield rule
+
+
+class LastWord:
+    """A recorder before another: refusals are told once, at the end, and not if the rule did apply after all."""
+
+    def __init__(self, journal: Recorder | None) -> None:
+        self.journal = journal
+        self.refusals: dict[tuple[str, str], str] = {}
+
+    def add(self, kind: Any, subject: object, message: str = "", **data: Any) -> None:
+        key = (str(data.get("rule")), str(subject))
+        if kind == "refusal":
+            self.refusals[key] = message
+            return
+        if kind == "rewrite":
+            self.refusals.pop(key, None)
+        if self.journal is not None:
+            self.journal.add(kind, subject, message, **data)
+
+    def close(self) -> None:
+        for (rule, subject), message in self.refusals.items():
+            if self.journal is not None:
+                self.journal.add("refusal", subject, message, rule=rule)
+        self.refusals.clear()
 
 
 def rewrite(roots: Sequence[N], rules: Rules, dialect: Dialect, journal: Recorder | None = None) -> tuple[N, ...]:
     """The values `roots` after every rule was applied everywhere, again and again until none applies.
 
     Linear in the graph for each sweep; two or three sweeps are usual, since a node's inputs are finished before it.
-    Rewrites are told to the journal as they happen, refusals only if they still hold at the end.
     """
+    told = journal if isinstance(journal, LastWord) else LastWord(journal)
     for _ in range(_SWEEPS):
-        sweep = _Sweep(roots, rules, dialect, journal)
+        sweep = _Sweep(roots, rules, dialect, told)
         roots = sweep.run()
         if not sweep.fired:
-            sweep.tell_refusals()
+            if told is not journal:
+                told.close()
             return tuple(roots)
     raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(sweep.last_names())}")
 
@@ -360,7 +398,7 @@ _SWEEPS = 50
 class _Sweep:
     """One bottom-up pass. `uses` counts edges (and returns) into each live node, kept exact while nodes change."""
 
-    def __init__(self, roots: Sequence[Any], rules: Rules, dialect: Dialect, journal: Recorder | None) -> None:
+    def __init__(self, roots: Sequence[Any], rules: Rules, dialect: Dialect, journal: Recorder) -> None:
         self.roots, self.rules, self.dialect, self.journal = roots, rules, dialect, journal
         self.order = tuple(topological(roots))
         self.uses: Counter[Any] = Counter(roots)
@@ -370,7 +408,6 @@ class _Sweep:
         self.made: dict[Any, Any] = {}
         self.settled: set[Any] = set()
         self.fired: list[str] = []
-        self.refusals: dict[tuple[str, str, str], None] = {}
         self.fuel = 100 * len(self.order) + 10_000
 
     def run(self) -> tuple[Any, ...]:
@@ -392,17 +429,17 @@ class _Sweep:
             self.retain(replaced)
             self.succeed(node, replaced)
             self.release(node)
-            node = self.install(replaced, node)
+            node = self.ready(replaced, node)
         return node
 
     def step(self, node: Any) -> Any | None:
-        for rule in self.rules.at(node.op):
+        for rule in self.rules.at(node):
             for found in rule.pattern.match(node, Found()):
                 match = Match(node, found.bound, found.interior, self.uses.__getitem__, self.returned.__contains__)
                 verdict = True if rule.when is None else rule.call(rule.when, match)
                 if not verdict:
                     if isinstance(verdict, Verdict):
-                        self.refusals[rule.name, node.name, verdict.why] = None
+                        self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)
                     continue
                 new = rule.call(rule.make, match)
                 if new is None or new is node:
@@ -411,16 +448,19 @@ class _Sweep:
                 return new
         return None
 
-    def install(self, new: Any, old: Any) -> Any:
-        """Settle what a rule made, from the nodes that were there already up to `new`."""
+    def ready(self, new: Any, old: Any) -> Any:
+        """What a rule made in place of `old`, named like it and with its inputs settled."""
         if new in self.settled:
             return new
-        if new not in self.made:
-            inputs = tuple(self.install(i, old) for i in new.inputs)
-            node = self.dialect.adopt(new.with_inputs(inputs), old)
-            self.succeed(new, node)
-            self.made[new] = self.settle(node)
-        return self.made[new]
+        if new in self.made:
+            return self.made[new]
+        node = self.dialect.adopt(new.with_inputs(tuple(self.install(i, old) for i in new.inputs)), old)
+        self.succeed(new, node)
+        return node
+
+    def install(self, new: Any, old: Any) -> Any:
+        result = self.made[new] = self.settle(self.ready(new, old))
+        return result
 
     def succeed(self, old: Any, new: Any) -> None:
         """Whoever used `old` will use `new`."""
@@ -450,13 +490,7 @@ class _Sweep:
         self.fired.append(rule.name)
         if len(self.fired) > self.fuel:
             raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(self.last_names())}")
-        if self.journal is not None:
-            self.journal.add("rewrite", node.name, rule.name, op=node.op)
-
-    def tell_refusals(self) -> None:
-        if self.journal is not None:
-            for rule, subject, why in self.refusals:
-                self.journal.add("refusal", subject, f"{rule}: {why}", rule=rule)
+        self.journal.add("rewrite", node.name, rule.name, rule=rule.name, op=node.op)
 
     def last_names(self) -> list[str]:
         return list(dict.fromkeys(self.fired[-20:]))

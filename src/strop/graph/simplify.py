@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from strop.core.problem import Problem
-from strop.core.rewrite import Recorder, Rules, rewrite
+from strop.core.rewrite import LastWord, Recorder, Rules, rewrite
 from strop.graph.ir import Graph, Node
 from strop.graph.rules import algebra, fold, parameters, recognise, views
 from strop.graph.rules.cse import drop_idle_mutations, share
@@ -30,6 +30,7 @@ _ROUNDS = 10
 
 def simplify(graph: Graph, journal: Recorder | None = None) -> Graph:
     """The same program in fewer, larger operators; results equal up to rounding."""
+    journal = LastWord(journal)
     graph = step("name", name, graph, journal)
     for _ in range(_ROUNDS):
         before = graph.key
@@ -41,6 +42,7 @@ def simplify(graph: Graph, journal: Recorder | None = None) -> Graph:
         graph = step("share", share, graph, journal)
         graph = step("merge linears", merge_linears, graph, journal)
         if graph.key == before:
+            journal.close()
             return step("name", name, graph, journal)
     raise Problem("STR201", f"simplify did not come to rest in {_ROUNDS} rounds")
 

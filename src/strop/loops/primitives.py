@@ -174,6 +174,7 @@ class Sink(Pass):
 
     nest: str
     loops: tuple[str, ...]
+    around: tuple[str, ...] = ()  # inner nests, by their first loop, that the loops go around instead of into
 
     def check(self, ir: Nest) -> Verdict:
         found = _exists(ir, *self.loops)
@@ -202,7 +203,8 @@ class Sink(Pass):
         for old in nest.all_scratch:
             shape = (*(loop.extent for loop in rows), *old.shape, *(loop.extent for loop in lanes))
             grown[old] = Buffer(old.name, old.dtype, shape, "scratch")
-        made = _grow(replace(nest, loops=nest.loops[:-count], body=_sink_into(nest.body, sunk)), grown)
+        body = _sink_into(nest.body, sunk, self.around)
+        made = _grow(replace(nest, loops=nest.loops[:-count], body=body), grown)
         return made.map_stores(lambda store: _expand_scratch(store, grown, before, after))
 
 
@@ -226,20 +228,24 @@ def _expand_scratch(
     return Store(target, (*before, *store.index, *after), value, store.reduce)
 
 
-def _sink_into(body: tuple[Store | Nest, ...], loops: tuple[Loop, ...]) -> tuple[Store | Nest, ...]:
-    """Loops around each run of statements, innermost in each nest."""
+def _sink_into(body: tuple[Store | Nest, ...], loops: tuple[Loop, ...], around: tuple[str, ...]) -> tuple[Store | Nest, ...]:
+    """Loops around each run of statements (and of nests named in `around`), innermost in every other nest."""
     made: list[Store | Nest] = []
-    run: list[Store] = []
-    for item in body:
-        if isinstance(item, Store):
-            run.append(item)
-            continue
+    run: list[Store | Nest] = []
+
+    def close() -> None:
         if run:
-            made.append(Nest(loops, tuple(run)))
-            run = []
-        made.append(replace(item, body=_sink_into(item.body, loops)))
-    if run:
-        made.append(Nest(loops, tuple(run)))
+            plain = all(isinstance(item, Store) for item in run)
+            made.append(Nest(loops if plain else tuple(replace(loop, mode="serial") for loop in loops), tuple(run)))
+            run.clear()
+
+    for item in body:
+        if isinstance(item, Store) or (item.loops and item.loops[0].name in around):
+            run.append(item)
+        else:
+            close()
+            made.append(replace(item, body=_sink_into(item.body, loops, around)))
+    close()
     return tuple(made)
 
 

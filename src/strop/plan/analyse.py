@@ -47,6 +47,8 @@ def contraction(nest: Nest) -> Contraction | None:
     finishing = nest.body[nest.body.index(reduce) + 1 :]
     outputs = tuple(s for s in finishing if isinstance(s, Store) and s.target not in local)
     operands = tuple(dict.fromkeys(load for s in reduce.stores for load in loads(s) if load.buffer not in local))
+    if not outputs:
+        return None
     return Contraction(nest, reduce, outputs, operands)
 
 

@@ -88,6 +88,7 @@ def _touched(step: Union[Call, LibraryCall]) -> tuple[Buffer, ...]:
 
 def split_parameters(steps: list[Step]) -> tuple[list[Nest], list[Step]]:
     """Nests that read nothing but parameters run once; what they write is kept in the space `packed`."""
+    shared = _written_per_call(steps)
     kept: dict[Buffer, Buffer] = {}
     once: list[Nest] = []
     rest: list[Step] = []
@@ -96,14 +97,25 @@ def split_parameters(steps: list[Step]) -> tuple[list[Nest], list[Step]]:
             rest.append(replace(step, inputs=tuple(kept.get(b, b) for b in step.inputs)))
             continue
         step = rename(step, kept)
-        if all(b.space in ("param", "packed", "const") for b in step.reads) and all(b.space == "arena" for b in step.writes):
-            if step.reads and any(b.space != "const" for b in step.reads):
-                new = {b: replace(b, space="packed") for b in step.writes}
-                kept.update(new)
-                once.append(rename(step, new))
-                continue
+        constant = all(b.space in ("param", "packed", "const") for b in step.reads)
+        if constant and all(b.space in ("arena", "packed") for b in step.writes) and not set(step.writes) & shared:
+            new = {b: replace(b, space="packed") for b in step.writes}
+            kept.update(new)
+            once.append(rename(step, new))
+            continue
         rest.append(step)
     return once, rest
+
+
+def _written_per_call(steps: list[Step]) -> set[Buffer]:
+    """Buffers that several steps fill, not all of them from parameters alone."""
+    changing: set[Buffer] = set()
+    for step in steps:
+        if isinstance(step, LibraryCall):
+            changing.update(step.outputs)
+        elif any(b.space not in ("param", "const") and (b.space != "arena" or b in changing) for b in step.reads):
+            changing.update(step.writes)
+    return changing
 
 
 def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:

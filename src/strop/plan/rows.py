@@ -6,20 +6,40 @@ from typing import TYPE_CHECKING
 
 from strop.loops.ir import Load, Loop, Nest, loads
 from strop.loops.primitives import Lanes, Pack, Sink, Split, Unroll, Vectorise
-from strop.plan.analyse import contraction
+from strop.plan.analyse import Contraction, contraction, heavy
 
 if TYPE_CHECKING:
     from strop.plan.schedule import Recipe
 
-QUERY_ROWS = 6  # outer points that share what inner contractions read
+POINTS = 6  # outer points that share what inner contractions read: the rows of their register tiles
 
 
 def schedule_rows(recipe: Recipe) -> None:
-    if _vectorise_outside(recipe):
+    if _vectorise_outside(recipe) or _share_between_points(recipe):
         return
-    _share_between_points(recipe)
-    for name in dict.fromkeys(_leaf_loops(recipe.nest)):
-        _vectorise_pass(recipe, name)
+    _passes(recipe, recipe.nest)
+
+
+def _passes(recipe: Recipe, nest: Nest) -> None:
+    """Each inner nest by itself."""
+    for item in nest.body:
+        if not isinstance(item, Nest):
+            continue
+        found = contraction(item)
+        if found is not None and item.loops:
+            _inner_contraction(recipe, found)
+        elif any(isinstance(i, Nest) for i in item.body):
+            _passes(recipe, item)
+        elif item.loops:
+            _vectorise_pass(recipe, item)
+
+
+def _inner_contraction(recipe: Recipe, found: Contraction) -> None:
+    from strop.plan.schedule import tile_contraction
+
+    recipe.focus = tuple(loop.name for loop in found.nest.loops)
+    tile_contraction(recipe, found)
+    recipe.focus = ()
 
 
 def _vectorise_outside(recipe: Recipe) -> bool:
@@ -66,109 +86,95 @@ def _innermost(recipe: Recipe, others: list[str], name: str) -> None:
         recipe.do(Reorder(recipe.name, tuple(names)))
 
 
-def _share_between_points(recipe: Recipe) -> None:
-    """Inner contractions that read the same for neighbouring points (keys and values of attention): several points at once."""
-    nest = recipe.nest
+def _share_between_points(recipe: Recipe) -> bool:
+    """Inner contractions that read the same for neighbouring points (keys and values of attention): several points at once.
+
+    The points are unrolled inside the contractions, which makes them the rows of register tiles, and stay a loop around
+    the passes between them.
+    """
+    nest, lanes = recipe.nest, recipe.target.lanes("f32")
     if not nest.loops or nest.loops[-1].kind != "parallel" or nest.loops[-1].extent < 2:
-        return
+        return False
     point = nest.loops[-1]
-    inner = [c for item in nest.body if isinstance(item, Nest) and (c := contraction(item)) is not None and c.outputs]
-    shared = [
-        load
-        for c in inner
-        for load in c.operands
-        if point.var not in load.vars and load.vars & {loop.var for loop in c.nest.loops} and load.buffer not in nest.all_scratch
-    ]
-    if not shared:
-        return
-    lanes = recipe.target.lanes("f32")
-    for c in inner:
-        _pack_transposed(recipe, c.nest, point, lanes)
-    by = QUERY_ROWS if recipe.target.vector_registers < 32 else 2 * QUERY_ROWS
+    items = [item for item in nest.body if isinstance(item, Nest)]
+    found = [c for item in items if (c := contraction(item)) is not None and len(item.loops) == 1]
+    if not any(_shared(load, point, c) for c in found for load in c.operands):
+        return False
+    if len(nest.loops) > 1:
+        for c in found:
+            _pack_transposed(recipe, c, point, nest.loops[-2], lanes)
     name = point.name
-    if point.extent > by:
-        recipe.do(Split(recipe.name, point.name, by))
+    if point.extent > POINTS:
+        recipe.do(Split(recipe.name, point.name, POINTS))
         name = f"{point.name}.i"
     recipe.do(Unroll(recipe.name, name))
+    tiled = {c.nest.loops[0].name for c in found}
+    passes = [item for item in items if item.loops and item.loops[0].name not in tiled]
+    recipe.do(Sink(recipe.name, (name,), tuple(item.loops[0].name for item in passes)))
+    vectors = 4 if recipe.target.vector_registers >= 32 else 2
+    for c in found:
+        _tile_inner(recipe, c, vectors * lanes)
+    for item in passes:
+        _vectorise_pass(recipe, item)
+    return True
+
+
+def _shared(load: Load, point: Loop, c: Contraction) -> bool:
+    return point.var not in load.vars and bool(load.vars & set(c.nest.vars)) and load.buffer.space != "scratch"
+
+
+def _tile_inner(recipe: Recipe, c: Contraction, width: int) -> None:
+    """Lanes along the contraction's own loop, a few steps of the reduction at a time."""
+    loop = c.nest.loops[0]
+    name = loop.name
+    if loop.extent > width:
+        recipe.do(Split(recipe.name, name, width, tail="rest"))
+        name = f"{name}.i"
+    recipe.do(Vectorise(recipe.name, name))
     recipe.do(Sink(recipe.name, (name,)))
+    reduce = c.inner.loops[-1]
+    by = next((u for u in (4, 2) if reduce.extent % u == 0), 0)
+    if by and reduce.extent > by:
+        recipe.do(Split(recipe.name, reduce.name, by))
+        recipe.do(Unroll(recipe.name, f"{reduce.name}.i"))
 
 
-def _pack_transposed(recipe: Recipe, inner: Nest, point: Loop, lanes: int) -> None:
+def _pack_transposed(recipe: Recipe, c: Contraction, point: Loop, at: Loop, lanes: int) -> None:
     """An operand that is contiguous along the reduction is copied once per outer iteration, contiguous along the lanes."""
-    c = contraction(inner)
-    assert c is not None
-    along = max((loop for loop in inner.loops), key=lambda loop: loop.extent)
-    position = [loop.name for loop in recipe.nest.loops].index(point.name)
-    if not position or along.extent < lanes or point.extent < 4:
+    along = c.nest.loops[0]
+    if along.extent < lanes or point.extent < 4:
         return
-    around = {loop.var for loop in recipe.nest.loops[:position]}
     for load in c.operands:
-        stride = load.offset.coefficient(along.var)
-        if stride in (0, 1) or point.var in load.vars or load.guards:
+        if load.offset.coefficient(along.var) in (0, 1) or point.var in load.vars or load.guards:
             continue
         order = tuple(loop.name for loop in c.inner.loops if loop.var in load.vars)
-        if load.vars - around - {along.var} - {loop.var for loop in c.inner.loops}:
-            continue
-        width = min(2 * lanes, -(-along.extent // lanes) * lanes)
-        pack = Pack(recipe.name, load.buffer.name, along.name, width, order, at=recipe.nest.loops[position - 1].name)
+        width = min(4 * lanes, -(-along.extent // lanes) * lanes)
+        pack = Pack(recipe.name, load.buffer.name, along.name, width, order, at=at.name)
         if pack.check(recipe.nest):
             recipe.do(pack)
 
 
-def _leaf_loops(nest: Nest) -> list[str]:
-    """The loops along which a pass may be vectorised: the last parallel or reduce loop of each inner nest."""
-    names = []
-    for item in nest.body:
-        if not isinstance(item, Nest):
-            continue
-        if any(isinstance(i, Nest) for i in item.body) and contraction(_without_unrolled(item)) is None:
-            names += _leaf_loops(item)
-            if item.loops and all(isinstance(i, Nest) for i in item.body):
-                continue
-        elif item.loops and item.loops[-1].mode == "serial":
-            names.append(item.loops[-1].name)
-    return names
-
-
-def _without_unrolled(nest: Nest) -> Nest:
-    return nest
-
-
-def _vectorise_pass(recipe: Recipe, name: str) -> None:
-    from strop.loops.primitives import find_loop
-
-    owner, position = find_loop(recipe.nest, name) or (recipe.nest, 0)
-    loop = owner.loops[position]
-    lanes = recipe.target.lanes("f32")
-    if loop.extent < 2 or loop.mode != "serial":
+def _vectorise_pass(recipe: Recipe, owner: Nest) -> None:
+    """One loop of a pass in lanes: along a reduction with an accumulator per lane, otherwise element by element."""
+    loop, lanes = owner.loops[-1], recipe.target.lanes("f32")
+    name = loop.name
+    if loop.extent < 2 or loop.mode != "serial" or loop.kind == "sequential" or not _mostly_contiguous(owner, loop):
         return
     if loop.kind == "reduce":
-        if not _mostly_contiguous(owner, loop) or loop.extent < lanes:
-            return
-        by = min(4 * lanes, loop.extent // lanes * lanes)
-        lanes_pass = Lanes(recipe.name, name, by)
-        if lanes_pass.check(recipe.nest):
-            recipe.do(lanes_pass)
-            recipe.do(Vectorise(recipe.name, f"{name}.l"))
+        if loop.extent >= lanes:
+            one = Lanes(recipe.name, name, min(4 * lanes, loop.extent // lanes * lanes))
+            if one.check(recipe.nest):
+                recipe.do(one)
+                recipe.do(Vectorise(recipe.name, f"{name}.l"))
         return
-    if loop.kind == "sequential":
-        return
-    _vectorise_parallel(recipe, owner, loop, lanes)
-
-
-def _vectorise_parallel(recipe: Recipe, owner: Nest, loop: Loop, lanes: int) -> None:
-    if not _mostly_contiguous(owner, loop):
-        return
-    name = loop.name
-    inner = any(isinstance(item, Nest) for item in owner.body)
-    width = lanes * (2 if inner else 4)
+    width = lanes * (1 if heavy(owner) else 4)
     if loop.extent > width:
         while width > lanes and loop.extent % width:
             width -= lanes
         recipe.do(Split(recipe.name, name, width, tail="rest"))
         name = f"{name}.i"
     recipe.do(Vectorise(recipe.name, name))
-    if inner:
+    if owner.scratch:
         recipe.do(Sink(recipe.name, (name,)))
 
 

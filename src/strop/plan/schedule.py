@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from strop.core.passes import Pass
 from strop.core.target import Target
 from strop.loops.ir import Load, Loop, Nest, Store, loads
-from strop.loops.primitives import Fuse, Lanes, Pack, Parallelise, Reorder, Sink, Split, Unroll, Vectorise
+from strop.loops.primitives import find_loop, Fuse, Lanes, Pack, Parallelise, Reorder, Sink, Split, Unroll, Vectorise
 from strop.plan.analyse import Contraction, contraction, fusable, heavy, stride_within, work
 from strop.plan.tiles import Demand, Tile, best
 
@@ -29,6 +29,16 @@ class Recipe:
     pack: bool
     passes: list[Pass] = field(default_factory=list)
     copies: list[Nest] = field(default_factory=list)
+    focus: tuple[str, ...] = ()  # loops of the inner nest that is being scheduled; none: the whole nest
+
+    @property
+    def at(self) -> Nest:
+        """The nest being scheduled."""
+        for name in self.focus:
+            found = find_loop(self.nest, name)
+            if found is not None:
+                return found[0]
+        return self.nest
 
     def do(self, one: Pass) -> None:
         if isinstance(one, Pack) and not one.at:
@@ -41,7 +51,7 @@ class Recipe:
         return self.nest.name
 
     def order(self, *names: str) -> None:
-        present = [loop.name for loop in self.nest.loops]
+        present = [loop.name for loop in self.at.loops]
         if list(names) != [n for n in present if n in names]:
             self.do(Reorder(self.name, names))
 
@@ -52,8 +62,10 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> Rec
     found = contraction(nest)
     if not any(isinstance(item, Nest) for item in nest.body):
         _pointwise(recipe)
-    elif found is not None and found.outputs and nest.iterations:
-        _contraction(recipe, found)
+    elif found is not None and nest.iterations:
+        total = work(nest)
+        tile_contraction(recipe, found)
+        _parallelise_outer(recipe, total)
     else:
         _rows(recipe)
     return recipe
@@ -103,10 +115,10 @@ def _sort_by_stride(recipe: Recipe) -> None:
 
 
 def _fuse_all(recipe: Recipe) -> None:
-    position = len(recipe.nest.loops) - 2
+    position = len(recipe.at.loops) - 2
     while position >= 0:
-        outer, inner = recipe.nest.loops[position : position + 2]
-        if fusable(recipe.nest, outer, inner):
+        outer, inner = recipe.at.loops[position : position + 2]
+        if fusable(recipe.at, outer, inner):
             recipe.do(Fuse(recipe.name, outer.name, inner.name))
         position -= 1
 
@@ -140,23 +152,23 @@ def _parallelise_outer(recipe: Recipe, total: float) -> None:
 # ---- contractions ----------------------------------------------------------------------------------------------------
 
 
-def _contraction(recipe: Recipe, found: Contraction) -> None:
+def tile_contraction(recipe: Recipe, found: Contraction) -> None:
+    """A register tile for the contraction that the recipe is at."""
     target = recipe.target
     lanes = target.lanes("f64" if found.inner.stores[0].target.dtype in ("f64", "i64") else "f32")
-    total = work(recipe.nest)
     _fuse_parallel(recipe)
-    found = contraction(recipe.nest) or found
+    found = contraction(recipe.at) or found
     along = _vector_loop(recipe, found, lanes)
     if along is None:
-        _dot_products(recipe, found, total)
+        _dot_products(recipe, found)
         return
     rows = _row_loop(found, along, lanes)
     tile, demand = _tile(recipe, found, along, rows, lanes)
     width = tile.vectors * lanes
     _order_reduction(recipe, found, along)
     _pack_operands(recipe, found, along, width)
-    outer = [loop.name for loop in recipe.nest.loops if loop not in (along, rows) and loop.extent > 1]
-    ones = [loop.name for loop in recipe.nest.loops if loop not in (along, rows) and loop.extent == 1]
+    outer = [loop.name for loop in recipe.at.loops if loop not in (along, rows) and loop.extent > 1]
+    ones = [loop.name for loop in recipe.at.loops if loop not in (along, rows) and loop.extent == 1]
     row_names = [rows.name] if rows is not None else []
     first = _panels_first(recipe, found, along, outer, -(-along.extent // width))
     recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names)
@@ -176,8 +188,7 @@ def _contraction(recipe: Recipe, found: Contraction) -> None:
         sunk = [row_names[0], lane] if tile.rows >= tile.vectors else [lane, row_names[0]]
     recipe.do(Vectorise(recipe.name, lane))
     recipe.do(Sink(recipe.name, tuple(sunk)))
-    _unroll_reduction(recipe, found, tile, demand)
-    _parallelise_outer(recipe, total)
+    _unroll_reduction(recipe, found, demand)
 
 
 def _fuse_parallel(recipe: Recipe) -> None:
@@ -188,8 +199,8 @@ def _fuse_parallel(recipe: Recipe) -> None:
 
 def _drop_ones(recipe: Recipe) -> None:
     """Loops of one iteration go outermost, so that they are in nobody's way."""
-    ones = [loop.name for loop in recipe.nest.loops if loop.extent == 1]
-    others = [loop.name for loop in recipe.nest.loops if loop.extent > 1]
+    ones = [loop.name for loop in recipe.at.loops if loop.extent == 1]
+    others = [loop.name for loop in recipe.at.loops if loop.extent > 1]
     if ones and others:
         recipe.order(*ones, *others)
 
@@ -292,7 +303,7 @@ def _order_reduction(recipe: Recipe, found: Contraction, along: Loop) -> None:
 
 def _pack_operands(recipe: Recipe, found: Contraction, along: Loop, width: int) -> None:
     """Constant operands are laid out in the order in which the tile reads them."""
-    current = contraction(recipe.nest) or found
+    current = contraction(recipe.at) or found
     for load in current.operands:
         moving = load.offset.coefficient(along.var)
         if moving == 0 or not _packable(recipe, load):
@@ -310,8 +321,8 @@ def _panels_first(recipe: Recipe, found: Contraction, along: Loop, outer: list[s
     """
     if not outer:
         return True
-    visits = next(loop.extent for loop in recipe.nest.loops if loop.name == outer[0])
-    if recipe.threads > 1:
+    visits = next(loop.extent for loop in recipe.at.loops if loop.name == outer[0])
+    if recipe.threads > 1 and not recipe.focus:
         inside, outside = _balance(visits, recipe.threads), _balance(panels, recipe.threads)
         if outside < 0.8 and inside > outside:
             return False
@@ -328,37 +339,27 @@ def _balance(count: int, threads: int) -> float:
     return count / (-(-count // threads) * threads)
 
 
-def _unroll_reduction(recipe: Recipe, found: Contraction, tile: Tile, demand: Demand) -> None:
+def _unroll_reduction(recipe: Recipe, found: Contraction, demand: Demand) -> None:
     """Small windows are written out (their reads are shared between rows); otherwise a few steps of the innermost loop."""
-    current = [loop for loop in found.inner.loops if loop.extent > 1]
-    if not current:
+    names = {loop.name for loop in found.inner.loops if loop.extent > 1}
+    if not names:
         return
-    names = {loop.name for loop in recipe.nest.all_loops if loop.kind == "reduce"}
     if demand.paired and found.depth <= 32:
-        for loop in current:
-            recipe.do(Unroll(recipe.name, loop.name))
+        for name in sorted(names):
+            recipe.do(Unroll(recipe.name, name))
         return
-    inner = next((n for n in _inner_reduce_names(recipe.nest) if n in names), None)
-    if inner is None:
+    ordered = [loop for loop in recipe.nest.all_loops if loop.name in names]
+    inner = ordered[-1]
+    if inner.extent <= 4:
+        recipe.do(Unroll(recipe.name, inner.name))
         return
-    extent = next(loop.extent for loop in current if loop.name == inner)
-    if extent <= 4:
-        recipe.do(Unroll(recipe.name, inner))
-        return
-    by = next((u for u in (4, 3, 2, 5) if extent % u == 0), 0)
-    if not by:
-        return
-    recipe.do(Split(recipe.name, inner, by))
-    recipe.do(Unroll(recipe.name, f"{inner}.i"))
+    by = next((u for u in (4, 3, 2, 5) if inner.extent % u == 0), 0)
+    if by:
+        recipe.do(Split(recipe.name, inner.name, by))
+        recipe.do(Unroll(recipe.name, f"{inner.name}.i"))
 
 
-def _inner_reduce_names(nest: Nest) -> list[str]:
-    """Names of reduce loops, innermost first."""
-    names = [loop.name for loop in nest.all_loops if loop.kind == "reduce" and loop.extent > 1]
-    return list(dict.fromkeys(reversed(names)))
-
-
-def _dot_products(recipe: Recipe, found: Contraction, total: float) -> None:
+def _dot_products(recipe: Recipe, found: Contraction) -> None:
     """Vectorise along the reduction itself."""
     lanes = recipe.target.lanes("f32")
     loops = [loop for loop in found.inner.loops if loop.extent > 1]
@@ -374,7 +375,6 @@ def _dot_products(recipe: Recipe, found: Contraction, total: float) -> None:
             by = min(4 * lanes, inner.extent // lanes * lanes)
             recipe.do(Lanes(recipe.name, inner.name, by))
             recipe.do(Vectorise(recipe.name, f"{inner.name}.l"))
-    _parallelise_outer(recipe, total)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -384,10 +384,6 @@ def _rows(recipe: Recipe) -> None:
     """Several passes over a row: vectorise each pass along its own loop, or all of them along an outer loop."""
     from strop.plan.rows import schedule_rows
 
+    total = work(recipe.nest)
     schedule_rows(recipe)
-    _parallelise_outer(recipe, work(recipe.nest))
-
-
-def stores_outside(nest: Nest) -> tuple[Store, ...]:
-    local = set(nest.all_scratch)
-    return tuple(s for s in nest.stores if s.target not in local)
+    _parallelise_outer(recipe, total)

@@ -21,6 +21,7 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.run.state import Snapshot, State
+from strop.run.twin import twin_of
 from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
 
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
@@ -87,14 +88,15 @@ class Dispatcher:
         found = self._serve(args, kwargs)
         if isinstance(found, str):
             return self._eager(found, args, kwargs)
-        variant, tensors, snapshot = found
-        threads = self.threads
-        result = variant.run(threads, tensors, snapshot, self.state.written)
+        variant, program, tensors, snapshot = found
+        result = variant.run(program, tensors, snapshot, self.state.written)
         if not kwargs and variant.direct and len(tensors) == len(args) and tensors:
-            self._heat(variant, threads, tensors, snapshot)
+            self._heat(variant, program, tensors, snapshot)
         return result
 
-    def _serve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Tensor], Snapshot] | str:
+    def _serve(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Variant, Program, Sequence[Tensor], Snapshot] | str:
         obstacle = _surroundings()
         if obstacle:
             return obstacle
@@ -108,13 +110,14 @@ class Dispatcher:
             return "gradients are needed; call it under torch.no_grad() or torch.inference_mode()"
         try:
             variant, snapshot = self._variant(snapshot, arguments, args, kwargs)
+            if isinstance(variant, str):
+                return variant
+            program = variant.ready(self.threads, snapshot)
         except Exception as error:
             return f"this variant could not be compiled: {error}"
-        if isinstance(variant, str):
-            return variant
         if variant.overlap(arguments.tensors, snapshot):
             return "a tensor that is written to shares memory with another one"
-        return variant, arguments.tensors, snapshot
+        return variant, program, arguments.tensors, snapshot
 
     def _variant(
         self, snapshot: Snapshot, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -129,22 +132,20 @@ class Dispatcher:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
         with self.journal.step("compile a variant", model=self._name, inputs=shapes):
             with torch.inference_mode(False), torch.no_grad():
-                traced = self.trace(self.model, args, dict(sorted(kwargs.items())))
+                traced = self.trace(twin_of(self.model), args, dict(sorted(kwargs.items())))
             if traced.lifted:
                 self.state.watch(traced.lifted)
             variant = Variant(traced, lambda graph, threads: self.build(graph, self.options, self.journal, threads))
-            if not variant.idle:
-                variant.ready(self.threads, self.state.current())
+            variant.ready(self.threads, self.state.current())
             return variant
 
-    def _heat(self, variant: Variant, threads: int, tensors: Sequence[Tensor], snapshot: Snapshot) -> None:
-        same = self.state.same
-        if self.state.snapshot is not snapshot or torch._C._len_torch_function_stack() or self.options.threads:
+    def _heat(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> None:
+        same, threads = self.state.same, torch.get_num_threads()
+        if self.state.snapshot is not snapshot or torch._C._len_torch_function_stack() or self.threads != threads:
             return
         sizes: Any = [list(t.shape) for t in tensors]
         strides: Any = [list(t.stride()) for t in tensors]
         guards = TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
-        program = variant.ready(threads, snapshot)
         self.hot = Hot(len(tensors), guards.check, same, threads, _runner(variant, program, tensors))
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

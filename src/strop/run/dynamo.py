@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._guards import TracingContext
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
@@ -108,24 +108,26 @@ class Piece:
 
     def call(self, args: tuple[Any, ...]) -> Any:
         leaves = [args[i] for i in self.given]
-        key = _key(leaves)
-        variant = self.variants.find(0, key)
-        if variant is None:
-            try:
-                variant = self.variants.make(0, key, lambda: self._trace(args))
-            except Exception as error:
-                variant = f"this variant could not be compiled: {error}"
-        if isinstance(variant, str):
-            self._say(variant)
-            return self.graph_module(*args)
         parameters = [args[i] for i in self.static]
         if any(map(Tensor.is_inference, parameters)):
-            self._say("a parameter was made under inference_mode: it has no version counter")
-            return self.graph_module(*args)
-        snapshot = self.parameters.look(parameters)
-        threads = self.owner.options.threads or torch.get_num_threads()
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        return variant.run(threads, tensors, snapshot, _unwritten)
+            return self._eager("a parameter was made under inference_mode: it has no version counter", args)
+        try:
+            variant = self._variant(args, _key(leaves))
+            if isinstance(variant, str):
+                return self._eager(variant, args)
+            snapshot = self.parameters.look(parameters)
+            program = variant.ready(self.owner.options.threads or torch.get_num_threads(), snapshot)
+        except Exception as error:
+            return self._eager(f"this variant could not be compiled: {error}", args)
+        return variant.run(program, [leaf for leaf in leaves if isinstance(leaf, Tensor)], snapshot)
+
+    def _variant(self, args: tuple[Any, ...], key: Hashable) -> Variant | str:
+        found = self.variants.find(0, key)
+        return self.variants.make(0, key, lambda: self._trace(args)) if found is None else found
+
+    def _eager(self, reason: str, args: tuple[Any, ...]) -> Any:
+        self._say(reason)
+        return self.graph_module(*args)
 
     def _trace(self, args: tuple[Any, ...] | None) -> Variant:
         from strop.capture.fx import from_fx
@@ -178,10 +180,6 @@ def _is_symbolic(value: Any) -> bool:
     if isinstance(value, Tensor):
         return not all(isinstance(extent, int) for extent in (*value.shape, *value.stride()))
     return value is not None
-
-
-def _unwritten(*_: Any) -> int:
-    raise AssertionError("AOTAutograd hands mutations over as outputs")
 
 
 def _name(graph_module: GraphModule) -> str:

@@ -59,13 +59,7 @@ def compile_object(text: str, target: Target, optimise: bool = False) -> bytes:
     """Object code of a module; the same text gives the same bytes."""
     with _lock:
         machine = _machine(target)
-        try:
-            module = llvm.parse_assembly(text)
-            module.verify()
-        except RuntimeError as error:
-            raise Problem("STR501", f"generated code is not valid: {error}", help="please report this model") from error
-        module.triple = target.triple
-        module.data_layout = str(machine.target_data)
+        module = _parsed(text, target)
         if optimise:
             options = llvm.create_pipeline_tuning_options(speed_level=1)
             options.loop_vectorization = False
@@ -79,9 +73,18 @@ def compile_object(text: str, target: Target, optimise: bool = False) -> bytes:
 def assembly(text: str, target: Target) -> str:
     """The same code as assembly text."""
     with _lock:
+        return str(_machine(target).emit_assembly(_parsed(text, target)))
+
+
+def _parsed(text: str, target: Target) -> llvm.ModuleRef:
+    try:
         module = llvm.parse_assembly(text)
-        module.triple = target.triple
-        return str(_machine(target).emit_assembly(module))
+        module.verify()
+    except RuntimeError as error:
+        raise Problem("STR401", f"generated code is not valid: {error}", help="please report this model") from error
+    module.triple = target.triple
+    module.data_layout = str(_machine(target).target_data)
+    return module
 
 
 class Library:

@@ -126,15 +126,22 @@ def _follow(node: Node) -> tuple[Node, Callable[[Tensor], Any] | None] | None:
         return None
     if node.target in _IDENTITY_OUTSIDE_TRAINING and not node.args[2]:
         return node.args[0], None
-    schema = node.target._schema
-    given, returned = schema.arguments[0].alias_info, schema.returns[0].alias_info if schema.returns else None
-    if given is None or returned is None or not given.before_set & returned.before_set:
+    if not _shares_storage(node.target._schema):
         return None
-    if given.is_write:
+    if node.target._schema.is_mutable:
         return node.args[0], None
     if any(isinstance(arg, Node) for arg in _flat((node.args[1:], node.kwargs))):
         return None
     return node.args[0], _step(node.target, node.args[1:], node.kwargs)
+
+
+def _shares_storage(schema: torch._C.FunctionSchema) -> bool:
+    """Whether the result has the first argument's storage: `Tensor(a) -> Tensor(a)`, or `Tensor(a -> *)` for lists."""
+    given = schema.arguments[0].alias_info
+    if given is None or not schema.returns:
+        return False
+    returned = schema.returns[0].alias_info
+    return "*" in given.after_set or (returned is not None and bool(given.before_set & returned.before_set))
 
 
 def _step(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[Tensor], Any]:

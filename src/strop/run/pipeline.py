@@ -11,7 +11,7 @@ import functools
 import hashlib
 import marshal
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,24 +77,43 @@ def target_for(options: Options) -> Target:
     return Target.find(options.target) if options.target else jit.host()
 
 
-def compile_graph(graph: Graph, options: Options, journal: Journal, threads: int) -> Compiled:
-    """The program for a graph, from the cache where it is known."""
+def compile_graph(
+    graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
+) -> Compiled:
+    """The program for a graph, from the cache where it is known; `inspect` sees the stages of one that is not."""
     target = target_for(options)
-    if threads > 1 and pool() is None:
-        journal.add("note", "threads", "no OpenMP runtime is loaded: the program runs on one thread")
-        threads = 1
+    threads = usable_threads(threads, journal)
     cache = Cache(journal=journal) if options.cache else None
     key = cache_key(graph, target, options, threads)
-    if cache is not None:
-        stored = cache.get(key)
-        if stored is not None:
-            journal.add("cache", key[:16], "found")
-            return Compiled.from_bytes(stored)
+    found = _stored(cache, key) if cache is not None else None
+    if found is not None:
+        return found
     stages = run_stages(graph, target, options, journal, threads)
     compiled = generate(stages, target, journal)
     if cache is not None:
         cache.put(key, compiled.to_bytes())
+    if inspect is not None:
+        inspect(stages)
     return compiled
+
+
+def usable_threads(threads: int, journal: Journal) -> int:
+    """As many as asked for, where there is a pool of threads to join."""
+    if threads > 1 and pool() is None:
+        journal.add("note", "threads", "no OpenMP runtime is loaded: the program runs on one thread")
+        return 1
+    return threads
+
+
+def _stored(cache: Cache, key: str) -> Compiled | None:
+    data = cache.get(key)
+    if data is None:
+        return None
+    try:
+        return Compiled.from_bytes(data)
+    except (EOFError, TypeError, ValueError) as error:  # whole, but not written by this version of us
+        cache.discard(key, f"does not hold a program ({error})")
+        return None
 
 
 def run_stages(graph: Graph, target: Target, options: Options, journal: Journal, threads: int) -> Stages:
@@ -109,14 +128,18 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
     return Stages(graph, lowered, planned, "")
 
 
-def generate(stages: Stages, target: Target, journal: Journal) -> Compiled:
-    """Object code and the steps that use it."""
+#: does nothing; what calling it costs is what calling any entry costs
+IDLE = "strop_idle"
+
+
+def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool = False) -> Compiled:
+    """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone."""
     planned = stages.plan
     slots = _slots(planned)
-    segments = _segments(planned)
+    segments = [[s] if isinstance(s, Call) else s for s in planned.steps] if separate else _segments(planned)
     entries: dict[str, Sequence[Call]] = {"strop_prepare": planned.prepare} if planned.prepare else {}
     steps: list[tuple[Any, ...]] = []
-    places = Places(planned.arena.offsets, planned.packed.offsets, slots, planned.constants)
+    places = _places(planned, slots)
     for segment in segments:
         if isinstance(segment, LibraryCall):
             steps.append(_library_step(segment, places))
@@ -124,6 +147,8 @@ def generate(stages: Stages, target: Target, journal: Journal) -> Compiled:
             name = f"strop_run{len(steps)}"
             entries[name] = segment
             steps.append(("native", name))
+    if separate:
+        entries[IDLE] = ()
     with journal.step("emit"):
         module = build_module(entries, places, target)
         stages.text = module.text
@@ -154,6 +179,16 @@ def generate(stages: Stages, target: Target, journal: Journal) -> Compiled:
             "unshared_bytes": planned.arena.unshared,
         },
     )
+
+
+def assembly(planned: Plan, call: Call, target: Target) -> str:
+    """The machine code of one call as text."""
+    module = build_module({"entry": [call]}, _places(planned, _slots(planned)), target)
+    return jit.assembly(module.text, target)
+
+
+def _places(planned: Plan, slots: Mapping[Buffer, int]) -> Places:
+    return Places(planned.arena.offsets, planned.packed.offsets, slots, planned.constants)
 
 
 def _slots(planned: Plan) -> dict[Buffer, int]:

@@ -50,6 +50,19 @@ Build = Callable[[Graph, Options, Journal, int], Program]
 Trace = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Traced]
 
 
+class _Nothing:
+    """The program of a graph whose outputs are all views of what goes in."""
+
+    def bind(self, params: Sequence[Tensor]) -> None:
+        pass
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        return ()
+
+
+_IDLE = _Nothing()
+
+
 @dataclass
 class _Bound:
     program: Program
@@ -71,6 +84,7 @@ class Variant:
         self.finish = _finisher(self.outputs, traced.out_spec)
         self._build = build
         self._bound: dict[int, _Bound] = {}
+        self._failed: dict[int, Exception] = {}
         self._lock = threading.RLock()
 
     @property
@@ -84,22 +98,28 @@ class Variant:
         if bound is not None and bound.epoch == snapshot.epoch:
             return bound.program
         with self._lock, torch.inference_mode(False), torch.no_grad():
-            bound = self._bound.get(threads)
-            if bound is None:
-                bound = self._bound[threads] = _Bound(self._build(self.graph, threads))
+            bound = self._bound.get(threads) or self._compile(threads)
             if bound.epoch != snapshot.epoch:
                 bound.program.bind([self._tensor(key, snapshot).detach().contiguous() for key in self.keys])
                 bound.epoch = snapshot.epoch
             return bound.program
 
-    def run(self, threads: int, leaves: Sequence[Tensor], snapshot: Snapshot, written: Callable[..., int]) -> Any:
-        """Call the program, write back what it mutates, and put the results together."""
+    def run(
+        self, program: Program, leaves: Sequence[Tensor], snapshot: Snapshot, written: Callable[..., int] | None = None
+    ) -> Any:
+        """Call the program, write back what it mutates, and put the results together.
+
+        `written` is told of the targets of mutations, and returns the epoch in which they are known.
+        """
         made: tuple[Tensor, ...] = ()
         if not self.idle:
             buffers = [self._tensor(key, snapshot) for key in self.buffers]
-            made = self.ready(threads, snapshot)([dense(tensor) for tensor in (*leaves, *buffers)])
-            if self.targets:
-                self._write_back(threads, made[len(self.graph.outputs) :], leaves, snapshot, written)
+            made = program([dense(tensor) for tensor in (*leaves, *buffers)])
+        if self.targets:
+            targets = [leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets]
+            for target, value in zip(targets, made[len(self.graph.outputs) :]):
+                target.copy_(value)
+            self._renew(program, snapshot, written(snapshot, targets) if written else snapshot.epoch)
         return self.finish(leaves, snapshot.tensors, made)
 
     def overlap(self, leaves: Sequence[Tensor], snapshot: Snapshot) -> bool:
@@ -115,23 +135,22 @@ class Variant:
         targets = (leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets)
         return any(seen[t.untyped_storage().data_ptr()] > 1 for t in targets if t.numel())
 
-    def _write_back(
-        self,
-        threads: int,
-        values: Sequence[Tensor],
-        leaves: Sequence[Tensor],
-        snapshot: Snapshot,
-        written: Callable[..., int],
-    ) -> None:
-        targets = [leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets]
-        for target, value in zip(targets, values):
-            target.copy_(value)
-        # The graph takes the buffers it writes to as inputs, so its own packed weights stay good.
-        bound = self._bound[threads]
+    def _compile(self, threads: int) -> _Bound:
+        if threads in self._failed:
+            raise self._failed[threads]
+        try:
+            self._bound[threads] = bound = _Bound(_IDLE if self.idle else self._build(self.graph, threads))
+        except Exception as error:
+            self._failed[threads] = error
+            raise
+        return bound
+
+    def _renew(self, program: Program, snapshot: Snapshot, epoch: int) -> None:
+        """What the graph itself writes to are inputs of it, so its packed weights outlive its writes."""
         with self._lock:
-            epoch = written(snapshot, targets)
-            if bound.epoch == snapshot.epoch:
-                bound.epoch = epoch
+            for bound in self._bound.values():
+                if bound.program is program and bound.epoch == snapshot.epoch:
+                    bound.epoch = epoch
 
     def _tensor(self, key: str, snapshot: Snapshot) -> Tensor:
         found = snapshot.tensors.get(key)

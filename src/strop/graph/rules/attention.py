@@ -176,7 +176,31 @@ def _attention(root: Node, scores: Node, v: Node) -> Node | None:
     left, right = _spread(found.a, found, batch), _spread(found.b, found, batch)
     values = build.expand(v, (*batch, *v.shape[-2:]))
     mask = _combined(found.masks, root.dtype)
-    return build.attention(left, build.swap(right), values, mask, scale=found.scale)
+    result = build.attention(left, build.swap(right), values, mask, scale=found.scale)
+    if mask is None or _every_row_sees(mask):
+        return result
+    seen = mask if mask.dtype == "bool" else build.binary("ne", mask, -np.inf)
+    return build.where(build.reduce("any", seen, (len(mask.shape) - 1,), True), result, np.nan)
+
+
+def _every_row_sees(mask: Node) -> bool:
+    """Whether no row of the mask is -∞ throughout. There softmax written out yields NaN, the operator zero."""
+    if mask.dtype != "bool" and _is_finite(mask):
+        return True
+    values = value_of(mask, MASK_LIMIT)
+    if values is None:
+        return False
+    return bool(np.all(np.any(values if mask.dtype == "bool" else values != -np.inf, axis=-1)))
+
+
+def _is_finite(node: Node) -> bool:
+    if (number := number_of(node)) is not None:
+        return bool(np.isfinite(number))
+    if node.op == "cast":
+        return node.inputs[0].dtype == "bool"
+    if node.op == "where":
+        return all(map(_is_finite, node.inputs[1:]))
+    return node.op in ("reshape", "expand", "permute", "mul", "neg") and all(map(_is_finite, node.inputs))
 
 
 def _spread(node: Node, found: Scores, batch: tuple[int, ...]) -> Node:

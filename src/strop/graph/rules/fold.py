@@ -155,12 +155,18 @@ def _view(node: Node, array: Array, shape: Sequence[int]) -> Array | None:
     return None
 
 
-def constant(array: Array, type: Type) -> Node:
-    """An array as a node: a `full` when all its elements are the same bits, else a `constant`."""
-    flat = array.reshape(-1)
-    if flat.size and len({element.tobytes() for element in flat}) == 1:
-        return build.full(flat[0].item(), type.dtype, type.shape)
-    return build.constant(tuple(flat.tolist()), type.dtype, type.shape)
+def _one_value(array: Array) -> Any | None:
+    """The element that all others equal bit for bit (so that -0.0 is not 0.0, and NaN is itself)."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    same = flat.size > 0 and flat.tobytes() == flat[:1].tobytes() * flat.size
+    return flat[0].item() if same else None
+
+
+def _node(array: Array, type: Type) -> Node:
+    number = _one_value(array)
+    if number is not None:
+        return build.full(number, type.dtype, type.shape)
+    return build.constant(tuple(array.reshape(-1).tolist()), type.dtype, type.shape)
 
 
 def _uniform(root: Node) -> Node | None:
@@ -178,7 +184,7 @@ def _uniform(root: Node) -> Node | None:
 
 def _small(root: Node) -> Node | None:
     array = value_of(root)
-    return None if array is None else constant(array, root.type)
+    return None if array is None else _node(array, root.type)
 
 
 def _is_uniform(root: Node) -> bool:
@@ -192,8 +198,8 @@ def _is_small(root: Node) -> bool:
 
 def _same_everywhere(root: Node) -> Node | None:
     array = value_of(root, limit=1 << 16)
-    folded = constant(array, root.type) if array is not None else root
-    return folded if folded.op == "full" else None
+    number = _one_value(array) if array is not None else None
+    return None if number is None else build.full(number, root.dtype, root.shape)
 
 
 def _shifted(a: Node, c: int, root: Node) -> Node:

@@ -34,7 +34,7 @@ def merge_linears(graph: Graph, journal: Recorder | None = None) -> Graph:
         made.update(zip(mergeable, _merged(mergeable)))
         if journal is not None:
             others = ", ".join(f"%{node.name}" for node in mergeable[1:])
-            journal.add("rewrite", mergeable[0].name, f"{NAME}: with {others}", op="linear")
+            journal.add("rewrite", mergeable[0].name, f"{NAME}: with {others}", rule=NAME, op="linear")
     return _with_merged(graph, made) if made else graph
 
 

@@ -37,7 +37,8 @@ def _scaled_weight(conv: Node, scale: Node) -> Node:
 
 
 def _with(node: Node, weight: Node, bias: Node) -> Node:
-    return build.make(node.op, (node.inputs[0], weight, bias), node.attrs)
+    """The same contraction with other weights; it keeps its own name and origin, not those of what it swallowed."""
+    return build.make(node.op, (node.inputs[0], weight, bias), node.attrs, like=node)
 
 
 def _bias(node: Node) -> Node | None:
@@ -118,7 +119,7 @@ def _scale(into: Node, b: Node) -> Node:
         weight = build.mul(into.inputs[1], build.reshape(vector, (into.shape[-1], 1)))
     bias = _bias(into)
     if bias is None:
-        return build.make(into.op, (into.inputs[0], weight), into.attrs)
+        return build.make(into.op, (into.inputs[0], weight), into.attrs, like=into)
     return _with(into, weight, build.mul(bias, vector))
 
 

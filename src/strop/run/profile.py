@@ -1,0 +1,140 @@
+"""Where the time of a program goes: every nest as an entry of its own, timed in order in real runs.
+
+The timed program does what the real one does, on the same arena and in the same order, so that each nest finds the
+caches as its predecessors left them. What calling an entry costs (about a microsecond) is measured and taken off.
+A program of one thread is timed by that thread's own clock, which stands still while others have the core.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from strop.core.config import Options
+from strop.loops.lower.driver import LibraryCall
+from strop.loops.volume import flop, volume
+from strop.plan.choose import Call, Plan
+from strop.run.pipeline import IDLE, Compiled
+from strop.run.program import NativeProgram
+
+_WARM_UP = 3
+_IDLE_CALLS = 200
+
+
+@dataclass(frozen=True)
+class Row:
+    """One step of the program: its median time, and what it computes and moves in that time."""
+
+    name: str
+    what: str
+    where: str
+    microseconds: float
+    share: float
+    flop: int  # of contractions: twice the multiply-adds
+    bytes_read: int
+    bytes_written: int
+
+    @property
+    def gflops(self) -> float | None:
+        return self.flop / self.microseconds / 1e3 if self.flop and self.microseconds else None
+
+    @property
+    def gigabytes(self) -> float | None:
+        """GB/s, read and written."""
+        moved = self.bytes_read + self.bytes_written
+        return moved / self.microseconds / 1e3 if moved and self.microseconds else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "gflop_per_second": self.gflops, "gigabytes_per_second": self.gigabytes}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Steps in program order; `whole` is the median of uninterrupted calls of the real program, in microseconds."""
+
+    rows: tuple[Row, ...]
+    whole: float
+    rounds: int
+
+    @property
+    def total(self) -> float:
+        """The sum over the steps; near `whole` unless steps run faster together than apart."""
+        return sum(row.microseconds for row in self.rows)
+
+    @property
+    def slowest(self) -> list[Row]:
+        return sorted(self.rows, key=lambda row: -row.microseconds)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "whole_us": self.whole,
+            "total_us": self.total,
+            "rounds": self.rounds,
+            "steps": [row.to_json() for row in self.rows],
+        }
+
+
+class TimedProgram(NativeProgram):
+    """A program that notes how long each of its steps takes."""
+
+    def __init__(self, compiled: Compiled, options: Options) -> None:
+        super().__init__(compiled, options)
+        self._only = None
+        self.clock = time.thread_time_ns if compiled.threads == 1 else time.perf_counter_ns
+        self.nanoseconds: list[list[int]] = [[] for _ in compiled.steps]
+        self.idle: list[int] = []
+        self._steps = [self._timed(self._step(s), taken) for s, taken in zip(compiled.steps, self.nanoseconds)]
+        self._steps += [self._timed(self._step(("native", IDLE)), self.idle)] * _IDLE_CALLS
+
+    def _timed(self, step: Callable[..., None], taken: list[int]) -> Callable[..., None]:
+        clock = self.clock
+
+        def timed(*arguments: Any) -> None:
+            start = clock()
+            step(*arguments)
+            taken.append(clock() - start)
+
+        return timed
+
+    def forget(self) -> None:
+        for taken in (self.idle, *self.nanoseconds):
+            taken.clear()
+
+
+def profile(
+    planned: Plan, timed: TimedProgram, real: NativeProgram, inputs: Sequence[torch.Tensor], rounds: int
+) -> Profile:
+    """Run both programs in turns; both are bound to their parameters already."""
+    whole: list[int] = []
+    with torch.no_grad():
+        for number in range(rounds + _WARM_UP):
+            if number == _WARM_UP:
+                timed.forget()
+            timed(inputs)
+            real(inputs)  # finds its own caches warm, as in a loop of calls
+            start = timed.clock()
+            real(inputs)
+            if number >= _WARM_UP:
+                whole.append(timed.clock() - start)
+    idle = statistics.median(timed.idle)
+    medians = [max(statistics.median(taken) - idle, 0.0) / 1e3 for taken in timed.nanoseconds]
+    total = sum(medians) or 1.0
+    rows = [_row(step, planned, taken, taken / total) for step, taken in zip(planned.steps, medians)]
+    return Profile(tuple(rows), statistics.median(whole) / 1e3, rounds)
+
+
+def _row(step: Call | LibraryCall, planned: Plan, microseconds: float, share: float) -> Row:
+    if isinstance(step, LibraryCall):
+        read, written = sum(b.bytes for b in step.inputs), sum(b.bytes for b in step.outputs)
+        where = str(step.node.origin)
+        return Row(step.name, f"library: {step.target}", where, microseconds, share, 0, read, written)
+    whole = sum(isinstance(other, Call) and other.source is step.source for other in planned.steps) == 1
+    nest = step.source if whole else step.nest
+    read, written = volume(nest)
+    origin = step.source.origin
+    return Row(step.name, step.source.note, str(origin), microseconds, share, flop(nest), read, written)

@@ -1,0 +1,143 @@
+"""The Dynamo backend: shapes, parameters and aliases as in eager, one graph for all shapes after the first."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from run.standin import Builder
+from strop.core.config import Options
+from strop.core.journal import Journal, StropWarning
+from strop.core.problem import Problem
+from strop.run.dynamo import Backend, backend
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4)
+        self.drop = nn.Dropout()
+        self.register_buffer("calls", torch.zeros(3))
+
+    def forward(self, x: Tensor, scale: int = 2) -> tuple[Any, ...]:
+        self.calls.add_(1)
+        y = self.drop(self.norm(self.linear(x))) * scale
+        return y, x.view(-1), y.t(), x.shape[0], self.calls[1:], x, (x * 2).t(), self.linear.weight.t()
+
+
+class Door:
+    """A network behind the backend, with stand-in programs, beside an eager twin."""
+
+    def __init__(self, **options: Any) -> None:
+        torch._dynamo.reset()
+        self.model = Net().eval()
+        self.twin = copy.deepcopy(self.model)
+        self.built = Builder()
+        self.journal = Journal()
+        self.fast = torch.compile(self.model, backend=Backend(Options(**options), self.journal, self.built))
+
+    @torch.no_grad()
+    def compare(self, *args: Any) -> tuple[Any, ...]:
+        self.twin.load_state_dict(self.model.state_dict())
+        got, wanted = self.fast(*args), self.twin(*args)
+        torch.testing.assert_close(got, wanted)
+        for mine, theirs in zip(got, wanted):
+            assert not isinstance(mine, Tensor) or mine.stride() == theirs.stride()
+        torch.testing.assert_close(self.model.calls, self.twin.calls)
+        return got
+
+    @property
+    def reasons(self) -> str:
+        return " ".join(event.message for event in self.journal.of("fallback"))
+
+
+def test_every_shape_has_its_variant_though_dynamo_compiles_twice() -> None:
+    door = Door()
+    for rows in (2, 3, 5, 3):
+        door.compare(torch.randn(rows, 4))
+    assert len(door.built.programs) == 3 and door.built.calls == 4 and not door.reasons
+
+
+def test_past_the_cap_the_graph_runs_as_it_is() -> None:
+    door = Door(max_variants=2)
+    for rows in (2, 3, 4):
+        door.compare(torch.randn(rows, 4))
+    with pytest.warns(StropWarning, match="2 variants"):
+        door.compare(torch.randn(5, 4))
+    assert len(door.built.programs) == 3 and "max_variants" in door.reasons
+
+
+def test_aliases_of_inputs_and_parameters_are_real() -> None:
+    door = Door()
+    x = torch.randn(2, 4)
+    got = door.compare(x)
+    assert got[5] is x and got[1].data_ptr() == x.data_ptr()
+    assert got[4].untyped_storage().data_ptr() == door.model.calls.untyped_storage().data_ptr()
+    assert got[7].data_ptr() == door.model.linear.weight.data_ptr()
+
+
+def test_numbers_are_bound_per_call() -> None:
+    door = Door()
+    for scale in (2, 3, 4, 3):
+        door.compare(torch.randn(2, 4), scale)
+    assert door.built.calls == 4
+
+
+def test_parameters_are_bound_when_they_change_only() -> None:
+    door = Door()
+    x = torch.randn(2, 4)
+    for _ in range(3):
+        door.compare(x)
+    assert door.built.binds == 1
+    with torch.no_grad():
+        door.model.linear.weight.mul_(2)
+    door.compare(x)
+    door.model.linear.weight.data = torch.randn(4, 4)
+    door.compare(x)
+    optimiser = torch.optim.SGD(door.model.parameters(), lr=0.1, fused=True)
+    door.model(x)[0].sum().backward()
+    optimiser.step()
+    door.compare(x)
+    assert door.built.binds == 4
+
+
+def test_training_runs_as_it_is_and_is_journaled() -> None:
+    door = Door()
+    x = torch.randn(2, 4)
+    door.fast(x)[0].sum().backward()
+    door.twin(x)[0].sum().backward()
+    torch.testing.assert_close(door.model.linear.weight.grad, door.twin.linear.weight.grad)
+    assert door.built.calls == 0 and "gradients" in door.reasons
+
+
+def test_training_mode_without_gradients() -> None:
+    door = Door()
+    door.model.train()
+    door.model.drop.eval()
+    door.twin.train()
+    door.twin.drop.eval()
+    door.compare(torch.randn(8, 4))
+    assert door.built.calls == 1
+
+
+def test_a_failing_build_leaves_the_graph_as_it_is() -> None:
+    torch._dynamo.reset()
+
+    def build(*_: Any) -> Any:
+        raise RuntimeError("no such luck")
+
+    fast = torch.compile(nn.Linear(3, 3), backend=Backend(Options(), Journal(), build))
+    with pytest.warns(StropWarning, match="no such luck"), torch.no_grad():
+        assert fast(torch.randn(2, 3)).shape == (2, 3)
+
+
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(Problem, match=r"STR001.*mode"):
+        backend(torch.fx.symbolic_trace(nn.ReLU()), (), mode="fastest")
+    with pytest.raises(Problem, match=r"STR001.*speed"):
+        backend(torch.fx.symbolic_trace(nn.ReLU()), (), options={"speed": 11})
