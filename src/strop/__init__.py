@@ -46,14 +46,9 @@ def compile(
     with `partial=True`, Dynamo splits it instead and the pieces are compiled.
     """
     from strop.core.config import Options
-    from strop.core.problem import Problem
     from strop.run.entry import compile as compile_module
 
-    if options is not None and settings:
-        raise Problem(
-            "STR001", f"both `options` and `{next(iter(settings))}` were given", help="put it into the Options"
-        )
-    options = options or Options.from_environment(**settings)
+    options = Options.given(options, **settings)
     return compile_module(model, args, kwargs, partial=partial, options=options, journal=journal)
 
 

@@ -95,7 +95,7 @@ class Session:
     ) -> None:
         """Compile, or find the program in the cache. `threads` goes before what the options say."""
         self.original = module
-        self.options = options or Options.from_environment()
+        self.options = Options.given(options)
         if threads is not None:
             self.options = replace(self.options, threads=threads)
         self.journal = journal if journal is not None else Journal()

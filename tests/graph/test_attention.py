@@ -151,15 +151,16 @@ def test_a_triangle_beside_the_diagonal_is_not_causal() -> None:
     assert not node.attrs["causal"] and len(node.inputs) == 4
 
 
-def test_repeated_heads_are_shared() -> None:
+@pytest.mark.parametrize("heads", [1, 3])
+def test_repeated_heads_are_shared(heads: int) -> None:
     def repeat(x: Tensor) -> Tensor:
         b, h, s, e = x.shape
         return x[:, :, None].expand(b, h, 2, s, e).reshape(b, 2 * h, s, e)
 
-    q, k, v = torch.randn(1, 6, L, E), torch.randn(1, 3, S, E), torch.randn(1, 3, S, E)
+    q, k, v = torch.randn(1, 2 * heads, L, E), torch.randn(1, heads, S, E), torch.randn(1, heads, S, E)
     node = the_attention(traced(lambda q, k, v: after(q, repeat(k), repeat(v)), q, k, v))
     assert node.attrs["gqa"]
-    assert [n.shape[1] for n in node.inputs] == [6, 3, 3]
+    assert [n.shape[1] for n in node.inputs] == [2 * heads, heads, heads]
 
 
 def test_heads_repeated_in_another_order_are_not_shared() -> None:

@@ -77,7 +77,8 @@ def test_reshape_of_another_layout_copies_as_in_eager() -> None:
 
 @pytest.mark.parametrize("x", [
     torch.randn(4, 3).t(), torch.randn(3, 1).expand(3, 4), torch.randn(0, 4), torch.tensor(2.0),
-    torch.randn(6, 8)[::2, ::2], torch.arange(12).view(3, 4), torch.randn(3, 4, dtype=torch.complex64).conj().imag, torch.randn(3, 4).double(),
+    torch.randn(6, 8)[::2, ::2], torch.arange(12).view(3, 4),
+    torch.randn(3, 4, dtype=torch.complex64).conj().imag, torch.randn(3, 4).double(),
 ], ids=["transposed", "expanded", "empty", "0-d", "strided", "integers", "negated lazily", "double"])  # fmt: skip
 @torch.no_grad()
 def test_inputs_of_every_layout(x: Tensor) -> None:

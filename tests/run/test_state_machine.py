@@ -24,7 +24,7 @@ MODES: dict[str, Any] = {"grad": torch.enable_grad, "no_grad": torch.no_grad, "i
 
 
 class Net(nn.Module):
-    """Weights to fold and pack, state that training changes, random numbers, outputs that alias a buffer and an input."""
+    """Weights to fold and pack, state that training changes, random numbers, views of a buffer and an input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,16 +110,25 @@ class Life(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(["SGD", "AdamW"]), fused=st.booleans())
     def optimise(self, kind: str, fused: bool) -> None:
-        x = self.inputs(self.steps, 6)
-        if not self.eager.last.weight.requires_grad:
-            return
-        for model, called in ((self.model, self.fast), (self.eager, self.eager)):
+        for model in self.both:
+            noise = torch.Generator().manual_seed(self.steps)
             optimiser = getattr(torch.optim, kind)(model.parameters(), lr=0.05, fused=fused)
-            torch.manual_seed(self.steps)
-            with torch.enable_grad():
-                called(x)[0].square().sum().backward()
+            for parameter in model.parameters():
+                parameter.grad = torch.randn(parameter.shape, generator=noise).to(parameter.dtype)
             optimiser.step()
             optimiser.zero_grad()
+
+    @rule()
+    def backward(self) -> None:
+        if not self.eager.last.weight.requires_grad:
+            return
+        for called in (self.fast, self.eager):
+            torch.manual_seed(self.steps)
+            with torch.enable_grad():
+                called(self.inputs(self.steps, 6))[0].square().sum().backward()
+        for mine, theirs in zip(self.model.parameters(), self.eager.parameters()):
+            self.agree(mine.grad, theirs.grad)
+            mine.grad = theirs.grad = None
 
     @rule(dtype=st.sampled_from([torch.float32, torch.float64]), through=st.booleans())
     def to(self, dtype: torch.dtype, through: bool) -> None:

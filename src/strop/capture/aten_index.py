@@ -123,7 +123,9 @@ def scatter_add(b: Builder, x: Node, dim: int, index: Node, src: Node) -> Node:
 
 
 @aten("scatter_reduce.two")
-def scatter_reduce(b: Builder, x: Node, dim: int, index: Node, src: Node, reduce: str, include_self: bool = True) -> Node:
+def scatter_reduce(
+    b: Builder, x: Node, dim: int, index: Node, src: Node, reduce: str, include_self: bool = True
+) -> Node:
     if not include_self or reduce == "mean":
         raise Unfit(f"scatter_reduce of `{reduce}` with include_self={include_self}")
     return _scattered(b, x, dim, index, src, {"sum": "add", "prod": "mul"}.get(reduce, reduce))
@@ -131,8 +133,8 @@ def scatter_reduce(b: Builder, x: Node, dim: int, index: Node, src: Node, reduce
 
 def _scattered(b: Builder, x: Node, dim: int, index: Node, src: Node, reduce: str | None) -> Node:
     if not x.type.rank or not index.type.rank:
-        rows = (b.reshape(n, (n.type.size,)) for n in (x, index, src))
-        return b.reshape(_scattered(b, next(rows), 0, *rows, reduce), x.shape)
+        rows = [b.reshape(n, (n.type.size,)) for n in (x, index, src)]
+        return b.reshape(_scattered(b, rows[0], 0, rows[1], rows[2], reduce), x.shape)
     if reduce and x.dtype == "bool":
         raise Unfit("scatter with a reduction of booleans")
     for d, extent in enumerate(index.shape):

@@ -159,9 +159,7 @@ def _given(*nodes: Node | None) -> list[Node]:
 
 
 @aten("rms_norm")
-def rms_norm(
-    b: Builder, x: Node, shape: Sequence[int], weight: Node | None = None, eps: float | None = None
-) -> Node:
+def rms_norm(b: Builder, x: Node, shape: Sequence[int], weight: Node | None = None, eps: float | None = None) -> Node:
     return _rms_norm(b, x, len(shape), weight, eps)
 
 
@@ -218,9 +216,7 @@ def instance_norm(
     return _group_norm(b, x, x.shape[1], weight, bias, eps)
 
 
-def _batch_norm(
-    b: Builder, x: Node, weight: Node | None, bias: Node | None, mean: Node, var: Node, eps: float
-) -> Node:
+def _batch_norm(b: Builder, x: Node, weight: Node | None, bias: Node | None, mean: Node, var: Node, eps: float) -> Node:
     if weight is None and bias is not None:
         weight = b.full(1, x.dtype, bias.shape)
     statistics = [b.cast(mean, x.dtype), b.cast(var, x.dtype)]

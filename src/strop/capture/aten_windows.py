@@ -56,7 +56,8 @@ def avg_pool(
     return _pool(b, "avg_pool", x, kernel, stride, padding, count_include_pad=bool(include_pad), divisor=divisor)
 
 
-@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d")
+@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "adaptive_avg_pool3d",
+      "_adaptive_avg_pool3d")  # fmt: skip
 def adaptive_avg_pool(b: Builder, x: Node, size: Sequence[int]) -> Node:
     return _adaptive(b, "adaptive_avg_pool", x)
 

@@ -1,5 +1,4 @@
-"""Making nodes: every operator's result type is derived here from its inputs, and trivial nodes never come to be.
-"""
+"""Making nodes: every operator's result type is derived here from its inputs, and trivial nodes never come to be."""
 
 from __future__ import annotations
 
@@ -140,8 +139,8 @@ class Builder:
         moved = [d for d in dims if x.shape[d] != 1]
         if moved == sorted(moved):
             return self.reshape(x, shape)
-        if x.op == "reshape" and 1 not in x.inputs[0].shape and x.inputs[0].shape == tuple(e for e in x.shape if e != 1):
-            real = [d for d, extent in enumerate(x.shape) if extent != 1]
+        real = [d for d, extent in enumerate(x.shape) if extent != 1]
+        if x.op == "reshape" and x.inputs[0].shape == tuple(x.shape[d] for d in real):
             return self.reshape(self.permute(x.inputs[0], [real.index(d) for d in moved]), shape)
         return self.node("permute", (x,), Type(x.dtype, shape), dims=tuple(dims))
 

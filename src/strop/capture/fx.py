@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,8 +27,9 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
     aten_transformer,
     aten_views,
     aten_windows,
+    inplace,
+    library,
 )
-from strop.capture import inplace, library
 from strop.capture.builder import Builder, Call
 from strop.capture.canonical import unfold_batches
 from strop.capture.origin import origin_of
@@ -300,7 +301,7 @@ class _Converter:
         if key not in self.traced:
             with self.fake:
                 fakes = tree_map(self.stand_in, (args, kwargs))
-            self.traced[key] = library.take_apart(target, *fakes, used)
+            self.traced[key] = library.take_apart(target, fakes[0], fakes[1], used)
         traced = self.traced[key]
         if traced is None:
             return None
@@ -367,10 +368,8 @@ def _is_argument(made: Any, args: Any) -> bool:
 
 
 def _needs_shapes(module: torch.fx.GraphModule) -> bool:
-    for node in module.graph.nodes:
-        if node.op in ("placeholder", "call_function") and "val" not in node.meta:
-            return True
-    return False
+    kinds = ("placeholder", "call_function")
+    return any(node.op in kinds and "val" not in node.meta for node in module.graph.nodes)
 
 
 class _Shapes(torch.fx.Interpreter):

@@ -42,7 +42,7 @@ def only_renames(graph: torch.fx.Graph, fixed: frozenset[str]) -> bool:
     `fixed` names placeholders that nobody may write to.
     """
     place = {node: i for i, node in enumerate(graph.nodes)}
-    if any(isinstance(node.target, torch._ops.HigherOrderOperator) for node in graph.nodes):
+    if any(isinstance(node.target, torch._ops.HigherOrderOperator) or _updates_statistics(node) for node in graph.nodes):
         return False
     writes = [node for node in graph.nodes if is_write(node)]
     for write in writes:
@@ -54,6 +54,12 @@ def only_renames(graph: torch.fx.Graph, fixed: frozenset[str]) -> bool:
         if any(place[view] < place[write] for view in views):
             return False
     return True
+
+
+def _updates_statistics(node: torch.fx.Node) -> bool:
+    """Norms in training write to their running statistics, though their schemas do not say so."""
+    norms = (torch.ops.aten.batch_norm.default, torch.ops.aten.instance_norm.default)
+    return node.target in norms and bool(node.args[5]) and node.args[3] is not None
 
 
 def _whole(write: torch.fx.Node) -> bool:

@@ -12,7 +12,7 @@ form of the operator has no rule: then its decomposition is tried, then it becom
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from strop.graph.ir import Node
 
@@ -26,10 +26,13 @@ class Unfit(Exception):
     """A rule does not cover this form of its operator; the message is the reason."""
 
 
-def aten(*targets: str) -> Callable[[Rule], Rule]:
+R = TypeVar("R", bound=Rule)
+
+
+def aten(*targets: str) -> Callable[[R], R]:
     """Register a rule for overloads: `aten("relu.default")`; without an overload's name, `.default` is meant."""
 
-    def register(rule: Rule) -> Rule:
+    def register(rule: R) -> R:
         for target in targets:
             name = f"aten.{target}" if "." in target else f"aten.{target}.default"
             if name in RULES:
@@ -46,4 +49,3 @@ def rule_for(target: str) -> Rule | None:
 
 Scalar = int | float | bool
 Operand = Node | Scalar
-Anything = Any

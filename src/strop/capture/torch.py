@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten
 from strop.capture.fx import Plain, Value, from_fx
 from strop.capture.inplace import only_renames
 from strop.capture.origin import user_frame
+from strop.capture.quiet import quietly
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Origin
 
@@ -38,8 +39,6 @@ class Captured:
     lifted: tuple[torch.Tensor, ...]  # the module's plain tensor attributes that became constants
     fallbacks: Mapping[str, str]  # library node → why it is one
     exported: torch.export.ExportedProgram  # as exported, writes in place and views still visible
-    exported: torch.export.ExportedProgram  # as traced: the only place that still knows what aliases what
-    lifted: tuple[torch.Tensor, ...]  # tensors that are plain attributes; small ones are part of the graph
 
     def fetch(self, module: torch.nn.Module) -> dict[str, torch.Tensor]:
         """Each param's key → the tensor that the module holds for it now."""
@@ -65,7 +64,8 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
     """Capture `module(*args, **kwargs)` for inference with static shapes."""
     kwargs = dict(kwargs or {})
     _check(module, args, kwargs)
-    exported, program = _export(module, args, kwargs)
+    exported = _export(module, args, kwargs)
+    program = _functional(exported)
     signature = program.graph_signature
     params: dict[str, str] = {}
     constants: dict[str, torch.Tensor] = {}
@@ -114,16 +114,14 @@ def _check(module: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
     state = [*module.named_parameters(), *module.named_buffers(), *((f"input {i}", t) for i, t in enumerate(tensors))]
     for name, tensor in state:
         if tensor.device.type != "cpu":
-            raise Problem("STR103", f"{name} lives on {tensor.device}", help="move the model and inputs with .to('cpu')")
+            raise Problem("STR103", f"{name} lives on {tensor.device}", help="move model and inputs with .to('cpu')")
 
 
-def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """The program as traced, and the same without in-place operators."""
+def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:
     try:
-        with torch.no_grad(), warnings.catch_warnings():
+        with quietly(), torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, args, kwargs, strict=False)
-            return program, program.run_decompositions({})
+            return torch.export.export(module, args, kwargs, strict=False)
     except Exception as error:
         raise _explained(error) from error
 
@@ -136,7 +134,8 @@ def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return program.run_decompositions({})
+            functional: torch.export.ExportedProgram = program.run_decompositions({})
+            return functional
     except Exception as error:
         raise _explained(error) from error
 
@@ -144,14 +143,19 @@ def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedP
 def _explained(error: Exception) -> Problem:
     """Torch's reason in one sentence, at the user's line."""
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    frames = "".join(f for f in frames.splitlines(keepends=True) if os.path.dirname(__file__) not in f)
-    file, line = user_frame(frames)
+    frames = (frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename))
+    file, line = user_frame("".join(traceback.format_list(frames)))
     where = Origin(file, line)
     if type(error).__name__ == "GuardOnDataDependentSymNode":
         return Problem("STR106", f"the model's control flow or a shape depends on data: {reason}", where=where,
                        help=_PARTIAL)  # fmt: skip
     return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_PARTIAL)
+
+
+def _is_ours(file: str) -> bool:
+    """Strop's own frames are nobody's fault, except for the networks that it ships."""
+    path = Path(file)
+    return Path(__file__).parent.parent in path.parents and "zoo" not in path.parts
 
 
 def _attribute(module: torch.nn.Module, path: str) -> list[torch.Tensor]:

@@ -1,7 +1,7 @@
 """Keeping composite operators whole while AOTAutograd traces.
 
-Left alone it takes `rms_norm`, attention, upsampling and recurrent networks apart before any backend sees them; an LSTM becomes
-one copy of its cell per time step. `torch.export` has the means to prevent that, which serve here too.
+Left alone it takes `rms_norm`, attention, upsampling and recurrent networks apart before any backend sees them; an
+LSTM becomes one copy of its cell per time step. `torch.export` has the means to prevent that, which serve here too.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ KEPT = (
 
 @contextmanager
 def keeping_whole() -> Iterator[None]:
-    """Inside, tracing sees the operators of `KEPT` as they were called. A torch without the means traces as it likes."""
+    """Inside, tracing sees the operators of `KEPT` as they were called, unless this torch lacks the means."""
     try:
         from torch.export.exported_program import _override_composite_implicit_decomp as override
     except ImportError:
         yield
         return
-    with override({operator: _not_apart for operator in KEPT}):
+    with override(dict.fromkeys(KEPT, _not_apart)):
         yield
 
 

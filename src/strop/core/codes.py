@@ -87,6 +87,12 @@ CODES: dict[str, Explanation] = {
         "Every output of the model is one of its inputs or a view of one, so no code is needed. `strop.compile` returns "
         "a module that hands the inputs on; a Session has no nests to show.",
     ),
+    "STR109": Explanation(
+        "the model itself fails on the example inputs",
+        "Capture failed, and so does the model in eager mode with the same inputs: most often a shape or a dtype that "
+        "its layers do not take, or an exception of its own. The message holds what eager mode raised. Pass inputs "
+        "with which `model(*args, **kwargs)` runs.",
+    ),
     "STR201": Explanation(
         "the graph broke its own rules",
         "A verifier between two steps (`STROP_CHECK=1`) found a node whose inputs, attributes or type contradict "

@@ -63,6 +63,19 @@ class Options:
             found["target"] = environ["STROP_TARGET"]
         return cls(**{**found, **given})
 
+    @classmethod
+    def given(cls, options: Options | None, **settings: Any) -> Options:
+        """The options of a call: an object, or single settings that go before the environment, but not both."""
+        if options is None:
+            return cls.from_environment(**settings)
+        if not isinstance(options, Options):
+            kind = type(options).__name__
+            raise Problem("STR001", f"`options` must be strop.Options, got {kind}", help="strop.Options(threads=2)")
+        if settings:
+            name = next(iter(settings))
+            raise Problem("STR001", f"both `options` and `{name}` were given", help="put it into the Options")
+        return options
+
     @property
     def code_key(self) -> str:
         """The part that generated code depends on, for the cache key."""

@@ -351,8 +351,9 @@ class Pack(Pass):
         return yes()
 
     def _reads(self, ir: Nest) -> list[Load]:
-        found = dict.fromkeys(load for s in ir.stores for load in loads(s) if load.buffer.name == self.buffer)
-        return list(found)
+        """The reads of the buffer that move along the packed loop."""
+        reads = [load for s in ir.stores for load in loads(s) if load.buffer.name == self.buffer]
+        return list(dict.fromkeys(load for load in reads if any(v.name == self.along for v in load.vars)))
 
     def _outside(self, ir: Nest) -> tuple[str, ...]:
         """Loops around the copy: the copy holds what one iteration of them needs."""

@@ -34,8 +34,9 @@ def choose_layouts(steps: list[Step]) -> Choice:
             touched += [(load.buffer, load.index) for load in loads(store)]
             touched.append((store.target, store.index))
         spatial = [(b, i) for b, i in touched if b.space in ("arena", "input", "output") and 3 <= len(b.shape) <= 5]
+        written = [store.index for store in nest.stores if store.target.space != "scratch"]
         for buffer, index in spatial:
-            if any(_window(part, inner) for part in index[2:]):
+            if any(_window(index, other, inner) for other in written if len(other) == len(index)):
                 windowed.add(buffer)
         for (a, i), (b, j) in zip(spatial, spatial[1:]):
             if len(a.shape) == len(b.shape) and _aligned(i, j):
@@ -49,9 +50,9 @@ def choose_layouts(steps: list[Step]) -> Choice:
 BORDER = ".inside"
 
 
-def _window(part: Index, inner: list[Var]) -> bool:
-    """An output position plus a reduce variable: a window moves over this dimension."""
-    return any(v in inner for v in part.vars) and any(v not in inner for v in part.vars)
+def _window(read: tuple[Index, ...], written: tuple[Index, ...], inner: list[Var]) -> bool:
+    """The position in the same dimension of the result plus a reduce variable: a window moves over space."""
+    return any(a.vars & b.vars and any(v in inner for v in a.vars) for a, b in zip(read[2:], written[2:]))
 
 
 def _aligned(a: tuple[Index, ...], b: tuple[Index, ...]) -> bool:

@@ -156,6 +156,7 @@ def _pack_transposed(recipe: Recipe, c: Contraction, point: Loop, at: Loop, lane
 
 def _vectorise_pass(recipe: Recipe, owner: Nest) -> None:
     """One loop of a pass in lanes: along a reduction with an accumulator per lane, otherwise element by element."""
+    owner = _straighten(recipe, owner)
     loop, lanes = owner.loops[-1], recipe.target.lanes("f32")
     name = loop.name
     if loop.extent < 2 or loop.mode != "serial" or loop.kind == "sequential" or not _mostly_contiguous(owner, loop):
@@ -176,6 +177,23 @@ def _vectorise_pass(recipe: Recipe, owner: Nest) -> None:
     recipe.do(Vectorise(recipe.name, name))
     if owner.scratch:
         recipe.do(Sink(recipe.name, (name,)))
+
+
+def _straighten(recipe: Recipe, owner: Nest) -> Nest:
+    """Loops of a pass in the order in which its elements lie, neighbours as one where they can be."""
+    from strop.plan.schedule import fuse_all
+
+    if len(owner.loops) < 2 or any(loop.kind == "sequential" for loop in owner.loops):
+        return owner
+    recipe.focus = tuple(loop.name for loop in owner.loops)
+    offsets = [load.offset for s in owner.stores for load in loads(s)] + [s.offset for s in owner.stores]
+    widest = max(offsets, key=lambda offset: offset.bounds[1])
+    names = sorted((loop for loop in owner.loops), key=lambda loop: -abs(widest.coefficient(loop.var) or 0))
+    recipe.order(*(loop.name for loop in names))
+    fuse_all(recipe)
+    made = recipe.at
+    recipe.focus = ()
+    return made
 
 
 def _mostly_contiguous(nest: Nest, loop: Loop) -> bool:

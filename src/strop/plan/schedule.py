@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from strop.core.passes import Pass
 from strop.core.target import Target
-from strop.loops.ir import Load, Loop, Nest, Store, loads
+from strop.loops.ir import Load, Loop, Nest, index_loads, loads
 from strop.loops.primitives import find_loop, Fuse, Lanes, Pack, Parallelise, Reorder, Sink, Split, Unroll, Vectorise
 from strop.plan.analyse import Contraction, contraction, fusable, heavy, stride_within, work
 from strop.plan.tiles import Demand, Tile, best
@@ -79,7 +79,7 @@ def _pointwise(recipe: Recipe) -> None:
     if not nest.loops or any(loop.kind != "parallel" for loop in nest.loops):
         return
     _sort_by_stride(recipe)
-    _fuse_all(recipe)
+    fuse_all(recipe)
     lanes = recipe.target.lanes("f32")
     total = work(nest)
     inner = recipe.nest.loops[-1]
@@ -114,7 +114,7 @@ def _sort_by_stride(recipe: Recipe) -> None:
         recipe.do(Reorder(recipe.name, tuple(names)))
 
 
-def _fuse_all(recipe: Recipe) -> None:
+def fuse_all(recipe: Recipe) -> None:
     position = len(recipe.at.loops) - 2
     while position >= 0:
         outer, inner = recipe.at.loops[position : position + 2]
@@ -194,7 +194,7 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
 def _fuse_parallel(recipe: Recipe) -> None:
     """Neighbouring output loops that every access steps through as one: a 1×1 convolution's height and width."""
     _drop_ones(recipe)
-    _fuse_all(recipe)
+    fuse_all(recipe)
 
 
 def _drop_ones(recipe: Recipe) -> None:
@@ -206,7 +206,8 @@ def _drop_ones(recipe: Recipe) -> None:
 
 
 def _packable(recipe: Recipe, load: Load) -> bool:
-    return recipe.pack and load.buffer.space in CONSTANT and not load.guards and load.buffer.dtype in ("f32", "f64")
+    plain = not load.guards and not any(True for part in load.index for _ in index_loads(part))
+    return recipe.pack and plain and load.buffer.space in CONSTANT and load.buffer.dtype in ("f32", "f64")
 
 
 def _vector_loop(recipe: Recipe, found: Contraction, lanes: int) -> Loop | None:

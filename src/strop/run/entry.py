@@ -8,12 +8,14 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils import _pytree as pytree
 
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
+from strop.run.diagnose import diagnosed
 from strop.run.dispatch import Dispatcher
 from strop.run.module import CompiledModule
 from strop.run.outputs import outputs_of
@@ -40,6 +42,8 @@ def compile(
     they first occur. A model that cannot be captured whole raises a `Problem`; with `partial`, Dynamo splits it instead
     and the pieces are compiled.
     """
+    if isinstance(model, CompiledModule):
+        model = model.original
     given, named = _checked(model, args, kwargs)
     options = options or Options.from_environment()
     journal = journal or Journal()
@@ -48,7 +52,7 @@ def compile(
         dispatcher.prepare(given, named)
     except Problem as problem:
         if not partial or problem.code not in _SPLITTABLE:
-            raise
+            raise diagnosed(problem, model, given, named) from problem
         journal.add("fallback", type(model).__name__, f"split by Dynamo: {problem.message}", where=str(problem.where))
         return _split(model, options, journal, build or default_build)
     return CompiledModule(dispatcher)
@@ -83,6 +87,9 @@ def _checked(model: object, args: object, kwargs: object) -> tuple[tuple[Any, ..
     if not isinstance(model, nn.Module):
         raise Problem("STR001", f"`model` must be an nn.Module, got {_kind(model)}",
                       help="strop.compile(model, (x,)); wrap a function in an nn.Module")  # fmt: skip
+    if any(isinstance(p, UninitializedParameter | UninitializedBuffer) for p in (*model.parameters(), *model.buffers())):
+        raise Problem("STR001", "the model has lazy parameters that have no shape yet",
+                      help="call it once in eager mode: model(*args)")  # fmt: skip
     if isinstance(args, Tensor):
         args = (args,)
     if not isinstance(args, (tuple, list)):

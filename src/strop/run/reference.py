@@ -226,9 +226,7 @@ def embedding(node: Node, weight: Tensor, places: Tensor) -> Tensor:
 
 
 @means("index_put")
-def index_put(
-    node: Node, x: Tensor, value: Tensor, *indices: Tensor, dims: Sequence[int], accumulate: bool
-) -> Tensor:
+def index_put(node: Node, x: Tensor, value: Tensor, *indices: Tensor, dims: Sequence[int], accumulate: bool) -> Tensor:
     return torch.ops.aten.index_put.default(x, _indices(x, dims, indices), value, accumulate)  # type: ignore[no-any-return]
 
 

@@ -146,11 +146,10 @@ class State(Watched):
             obstacle=obstacle,
             storages=(storages, tuple(modules)),
         )
-        watched = [] if obstacle else unique
         self._watch = partial(
-            _watcher, groups, held, watched, versions, pointers, modules, modes, empty, hooks, hooked
+            _watcher, groups, held, unique, versions, pointers, modules, modes, empty, hooks, hooked
         )  # fmt: skip
-        self.same = self._watch()
+        self.same = _never if obstacle else self._watch()
 
 
 class Supplied(Watched):
@@ -160,25 +159,24 @@ class Supplied(Watched):
         self.keys = keys
         self.snapshot = Snapshot(0, 0, {}, False, "", ())
         self._lock = threading.RLock()
-        self._versions: list[int] | None = None
-        self._pointers: list[int] = []
+        self._marks: tuple[list[int], list[int]] | None = None
         super().__init__()
 
     def invalidate(self) -> None:
         with self._lock:
-            self._versions = None
+            self._marks = None
 
     def look(self, tensors: list[Tensor]) -> Snapshot:
         """The snapshot that describes these tensors; a new epoch when one of them changed."""
-        if self._versions == list(map(_version_of, tensors)) and self._pointers == list(map(_pointer_of, tensors)):
+        marks = list(map(_version_of, tensors)), list(map(_pointer_of, tensors))
+        if self._marks == marks:
             return self.snapshot
         with self._lock:
-            self._versions = [t._version for t in tensors]
-            self._pointers = [t.data_ptr() for t in tensors]
-            self.addresses = frozenset(self._pointers)
             named = dict(zip(self.keys, tensors))
             storages = tuple(t.untyped_storage() for t in tensors)
+            self.addresses = frozenset(marks[1])
             self.snapshot = Snapshot(self.snapshot.epoch + 1, 0, named, False, "", storages)
+            self._marks = marks
             return self.snapshot
 
 

@@ -158,7 +158,7 @@ class Variant:
 
 
 class Variants:
-    """The variants of one module, at most `limit` of them."""
+    """The variants of one module, at most `limit` of them; attempts that failed are limited alike."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -175,7 +175,7 @@ class Variants:
             found = self._made.get((form, key))
             if found is not None:
                 return found
-            if len(self._made) >= self.limit and not self._evict(form):
+            if max(len(self), len(self._made) - len(self)) >= self.limit and not self._evict(form):
                 return f"{self.limit} variants are compiled already (max_variants)"
             try:
                 self._made[form, key] = found = trace()

@@ -238,25 +238,22 @@ def _without_mask(root: Node) -> Node | None:
 
 
 def _heads_shared(k: Node, v: Node, k0: Node, v0: Node) -> bool:
-    """Whether k and v repeat each head of k0 and v0: [B,h,S,E] → [B,h,g,S,E] → [B,h·g,S,E]."""
-    return _repeats_heads(k, k0) and _repeats_heads(v, v0) and k0.shape[:-2] == v0.shape[:-2]
+    """Whether k and v repeat each head of k0 and v0."""
+    return _repeats_heads(k, k0) and _repeats_heads(v, v0) and k0.shape[:2] == v0.shape[:2]
 
 
 def _repeats_heads(node: Node, base: Node) -> bool:
-    expanded = node.inputs[0]
-    if len(base.shape) != 4 or len(expanded.shape) != 5 or len(node.shape) != 4:
+    """[B,h,1,S,E] → expand [B,h,g,S,E] → reshape [B,h·g,S,E]."""
+    expanded = node.inputs[0].shape
+    if len(base.shape) != 5 or len(expanded) != 5 or base.shape[2] != 1:
         return False
-    before = expanded.inputs[0].shape
-    batch, heads, length, width = base.shape
-    return (
-        before == (batch, heads, 1, length, width)
-        and expanded.shape[:2] + expanded.shape[3:] == base.shape
-        and node.shape[1] == heads * expanded.shape[2]
-    )
+    batch, heads, group, length, width = expanded
+    return base.shape == (batch, heads, 1, length, width) and node.shape == (batch, heads * group, length, width)
 
 
 def _share_heads(root: Node, q: Node, k0: Node, v0: Node) -> Node:
-    return build.make("attention", (q, k0, v0, *root.inputs[3:]), {**root.attrs, "gqa": True})
+    keys, values = (build.reshape(n, (*n.shape[:2], *n.shape[3:])) for n in (k0, v0))
+    return build.make("attention", (q, keys, values, *root.inputs[3:]), {**root.attrs, "gqa": True})
 
 
 def _batch_merged(root: Node, q: Node, k: Node, v: Node) -> bool:
@@ -273,7 +270,7 @@ def _split_batch(root: Node, q: Node, k: Node, v: Node) -> Node:
 
 
 def _repeated(name: str) -> Bind:
-    return Bind(name, P.reshape(P.expand(P.reshape(Var(f"{name}0")))))
+    return Bind(name, P.reshape(P.expand(Var(f"{name}0"))))
 
 
 written_out = Rules(
