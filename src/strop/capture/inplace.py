@@ -42,7 +42,8 @@ def only_renames(graph: torch.fx.Graph, fixed: frozenset[str]) -> bool:
     `fixed` names placeholders that nobody may write to.
     """
     place = {node: i for i, node in enumerate(graph.nodes)}
-    if any(isinstance(node.target, torch._ops.HigherOrderOperator) or _updates_statistics(node) for node in graph.nodes):
+    nested = torch._ops.HigherOrderOperator
+    if any(isinstance(node.target, nested) or _updates_statistics(node) for node in graph.nodes):
         return False
     writes = [node for node in graph.nodes if is_write(node)]
     for write in writes:

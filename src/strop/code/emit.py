@@ -52,6 +52,7 @@ class _Emitter:
         self.access.hold_limit = target.vector_registers // 3
         self.access.evaluate = self.value
         self.scratch_bytes = 0
+        self.lanes = target.lanes(vector_dtype(nest))
         self.threaded = bool(nest.loops) and nest.loops[0].mode == "threads"
 
     # ---- the function ----
@@ -152,7 +153,8 @@ class _Emitter:
                     self._store(item)
                 else:
                     self._nest(item, item.loops)
-            self.cells = {key: cell for key, cell in self.cells.items() if key[0] not in nest.scratch}
+            if nest.scratch:
+                self.cells = {key: cell for key, cell in self.cells.items() if key[0] not in nest.scratch}
             return
         loop, rest = loops[0], loops[1:]
         frame = self.frame
@@ -172,7 +174,7 @@ class _Emitter:
         frame = self.frame
         if frame.chunk is not None:
             raise AssertionError(f"{nest.name}: vector loop {loop.name} inside vector loop {frame.chunk.var.name}")
-        lanes = self.target.lanes(vector_dtype(self.nest))
+        lanes = self.lanes
         for first in range(0, loop.extent, lanes):
             frame.bound[loop.var] = first
             frame.chunk = Chunk(loop.var, first, lanes, min(lanes, loop.extent - first))

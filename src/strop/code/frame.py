@@ -112,8 +112,7 @@ class Frame:
 
     def settle(self, index: Index) -> Index:
         """The index with every unrolled variable replaced by its number (the vector variable by its first lane)."""
-        known = {v: Index(const=n) for v in index.vars if isinstance(n := self.bound.get(v), int)}
-        return index.substitute(known) if known else index
+        return index.bind(self.bound) if index.terms else index
 
     def scalar(self, index: Index) -> str:
         """The value of a settled index as an i64."""

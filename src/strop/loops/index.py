@@ -167,6 +167,10 @@ class Index:
         if shared > 1:
             inner = Index(tuple((a, f // shared) for a, f in rest.terms), rest.const // shared)
             return (inner % (by // shared)) * shared + rest.const % shared
+        parts = _parts_by_magnitude(rest, by)
+        if parts is not None:
+            large, small = parts
+            return large % by + small
         return Index(((Remainder(rest, by), 1),))
 
     def _divide(self, by: int) -> tuple[Index, Index]:
@@ -187,6 +191,22 @@ class Index:
         for atom, factor in self.terms:
             result = result + _substitute(atom, new) * factor
         return result
+
+    def bind(self, values: Mapping[Var, int | str]) -> Index:
+        """The index with those variables replaced that have a number (others may be bound to something else)."""
+        const = self.const
+        left = []
+        for term in self.terms:
+            atom, factor = term
+            if not isinstance(atom, Var):
+                known = {v: Index(const=n) for v in self.vars if isinstance(n := values.get(v), int)}
+                return self.substitute(known) if known else self
+            value = values.get(atom)
+            if isinstance(value, int):
+                const += factor * value
+            else:
+                left.append(term)
+        return self if len(left) == len(self.terms) else Index(tuple(left), const)
 
     def evaluate(self, values: Mapping[Var, int]) -> int:
         """The number at one point (tests and constant tables)."""
@@ -235,22 +255,22 @@ def _quotient(rest: Index, by: int) -> Index:
             return atom.of // (atom.by * by)
         if factor == 1 and isinstance(atom, Remainder) and atom.by % by == 0:
             return (atom.of // by) % (atom.by // by)
-    split = _split_by_magnitude(rest, by)
-    if split is not None:
-        return split
+    parts = _parts_by_magnitude(rest, by)
+    if parts is not None:
+        return parts[0] // by
     return Index(((Quotient(rest, by), 1),))
 
 
-def _split_by_magnitude(rest: Index, by: int) -> Index | None:
-    """(large + small) // by = large // by when all of `large` moves in steps of g and 0 ≤ small < g, g | by."""
+def _parts_by_magnitude(rest: Index, by: int) -> tuple[Index, Index] | None:
+    """large + small, where all of `large` moves in steps of some g that divides `by`, and 0 ≤ small < g."""
     factors = sorted({abs(f) for _, f in rest.terms}, reverse=True)
     for step in factors[:-1]:
         shared = gcd(by, *(f for _, f in rest.terms if abs(f) >= step))
-        large = {a: f for a, f in rest.terms if f % shared == 0}
         small = _canonical({a: f for a, f in rest.terms if f % shared}, rest.const % shared)
         low, high = small.bounds
         if shared > 1 and small.terms and low >= 0 and high < shared:
-            return _canonical(large, rest.const - rest.const % shared) // by
+            large = {a: f for a, f in rest.terms if f % shared == 0}
+            return _canonical(large, rest.const - rest.const % shared), small
     return None
 
 

@@ -7,12 +7,14 @@ loops, operands packed in the order in which they are read) and rows (several pa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import gcd
 
 from strop.core.passes import Pass
 from strop.core.target import Target
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
 from strop.loops.primitives import find_loop, Fuse, Lanes, Pack, Parallelise, Reorder, Sink, Split, Unroll, Vectorise
-from strop.plan.analyse import Contraction, contraction, fusable, heavy, stride_within, work
+from strop.loops.index import Quotient, Remainder
+from strop.plan.analyse import accesses, Contraction, contraction, fusable, heavy, stride_within, work
 from strop.plan.tiles import Demand, Tile, best
 
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
@@ -195,6 +197,22 @@ def _fuse_parallel(recipe: Recipe) -> None:
     """Neighbouring output loops that every access steps through as one: a 1×1 convolution's height and width."""
     _drop_ones(recipe)
     fuse_all(recipe)
+    for loop in recipe.at.loops:
+        period = _period(recipe.at, loop)
+        if 1 < period < loop.extent and loop.extent % period == 0:
+            recipe.do(Split(recipe.name, loop.name, period))
+
+
+def _period(nest: Nest, loop: Loop) -> int:
+    """The step of a loop after which reads that go by ⌊i/n⌋ and i mod n repeat (strided transposed windows)."""
+    found = 1
+    for offset in accesses(nest):
+        if offset.coefficient(loop.var) is not None:
+            continue
+        for atom, _ in offset.terms:
+            if isinstance(atom, Quotient | Remainder) and atom.of.coefficient(loop.var) == 1 and found % atom.by:
+                found = found * atom.by // gcd(found, atom.by)
+    return found
 
 
 def _drop_ones(recipe: Recipe) -> None:

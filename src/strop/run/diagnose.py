@@ -15,7 +15,7 @@ from strop.core.problem import Problem
 from strop.graph.ir import Origin
 
 #: problems of capture that an input of the wrong shape or dtype may be behind
-_DOUBTFUL = ("STR101", "STR104", "STR201")
+_DOUBTFUL = ("STR101", "STR104", "STR201", "STR401")
 
 
 def diagnosed(problem: Problem, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
@@ -37,7 +37,8 @@ def diagnosed(problem: Problem, model: nn.Module, args: tuple[Any, ...], kwargs:
 
 def _its_own(error: Exception, model: nn.Module) -> Problem:
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    file, line = user_frame("".join(traceback.format_tb(error.__traceback__)))
+    inside = traceback.extract_tb(error.__traceback__)[1:]  # the first frame is our own call
+    file, line = user_frame("".join(traceback.format_list(inside)))
     where = Origin(file, line) if file else type(model).__name__
     message = f"the model itself raises {type(error).__name__} on these inputs" + (f": {reason}" if reason else "")
     return Problem("STR109", message, where=where, help="example inputs must be such that `model(*args, **kwargs)` runs")

@@ -149,11 +149,12 @@ class Dispatcher:
         self.hot = Hot(len(tensors), guards.check, same, threads, _runner(variant, program, tensors))
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell
         if reason not in self._said:
             self._said.add(reason)
             alarming = "variant" in reason
             (self.journal.warn if alarming else self.journal.add)("fallback", self._name, f"runs eager: {reason}")
-        return self.model(*args, **kwargs)
+        return result
 
 
 def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments | str:

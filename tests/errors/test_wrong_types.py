@@ -1,0 +1,87 @@
+"""Arguments of the wrong type: a Problem that names the argument, never an AttributeError from our insides."""
+
+import pytest
+import torch
+from torch import nn
+
+import strop
+
+X = torch.ones(4)
+
+
+@pytest.mark.parametrize("model", [torch.relu, nn.Linear, "resnet18", None, lambda x: x])
+@pytest.mark.parametrize("make", [strop.compile, strop.Session])
+def test_a_model_that_is_no_module(make, model):
+    with pytest.raises(strop.Problem, match="`model` must be an nn.Module") as caught:
+        make(model, (X,))
+    assert caught.value.code == "STR001" and caught.value.help
+
+
+@pytest.mark.parametrize("args", [3, {"x": X}, "x", None])
+def test_example_inputs_that_are_no_tuple(args):
+    with pytest.raises(strop.Problem, match="`args` must be a tuple of example inputs"):
+        strop.compile(nn.Linear(4, 2), args)
+
+
+def test_a_single_tensor_and_a_list_are_taken():
+    model = nn.Linear(4, 2).eval()
+    with torch.no_grad():
+        for given in (X, [X], (X,)):
+            torch.testing.assert_close(strop.compile(model, given)(X), model(X))
+
+
+def test_keyword_arguments_that_are_no_dict():
+    with pytest.raises(strop.Problem, match="`kwargs` must be a dict"):
+        strop.compile(nn.Linear(4, 2), (X,), [X])
+
+
+@pytest.mark.parametrize("value", [X.numpy(), object(), X.to_sparse()])
+def test_an_input_that_cannot_be_compiled_for(value):
+    with pytest.raises(strop.Problem) as caught:
+        strop.compile(nn.Linear(4, 2), (value,))
+    assert caught.value.code == "STR001" and "tensors and plain values" in caught.value.help
+
+
+@pytest.mark.parametrize("device", ["meta"])
+def test_another_device(device):
+    for model, x in ((nn.Linear(4, 2, device=device), X), (nn.Linear(4, 2), X.to(device))):
+        with pytest.raises(strop.Problem, match=device) as caught:
+            strop.compile(model, (x,))
+        assert caught.value.code == "STR103" and ".to('cpu')" in caught.value.help
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"threads": "2"}, "threads must be"),
+        ({"threads": 0}, "threads must be"),
+        ({"thread": 2}, "no option `thread`"),
+        ({"pack": 1}, "pack must be"),
+        ({"options": {"threads": 2}}, "`options` must be strop.Options, got dict"),
+        ({"options": strop.Options(), "threads": 1}, "both `options` and `threads`"),
+    ],
+)
+def test_settings(settings, told):
+    with pytest.raises(strop.Problem, match=told) as caught:
+        strop.compile(nn.Linear(4, 2), (X,), **settings)
+    assert caught.value.code == "STR001"
+
+
+def test_an_unknown_target():
+    with pytest.raises(strop.Problem, match="pentium") as caught:
+        strop.compile(nn.Linear(4, 2), (X,), target="pentium")
+    assert caught.value.code == "STR402" and "haswell" in caught.value.help
+
+
+def test_lazy_parameters():
+    with pytest.raises(strop.Problem, match="no shape yet"):
+        strop.compile(nn.LazyLinear(3), (X,))
+
+
+def test_a_module_that_is_compiled_already_is_compiled_from_its_original():
+    model = nn.Linear(4, 2).eval()
+    once = strop.compile(model, (X,))
+    twice = strop.compile(once, (torch.ones(3, 4),))
+    assert twice.original is model
+    with torch.no_grad():
+        torch.testing.assert_close(twice(torch.ones(3, 4)), model(torch.ones(3, 4)))
