@@ -1,26 +1,28 @@
-"""Compile ResNet-18, check its outputs, compare its speed with eager, and show where the compile time went.
+"""Compile ResNet-18, check its outputs, compare its speed with eager, and show where the time goes.
 
-python examples/demo.py [network of the zoo] [--threads N]
+python examples/demo.py [network of the zoo, or package.module:factory] [--threads N]
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
 
 import strop
-from strop.core.journal import Journal
 from strop.run import zoo
 from strop.run.check import close, max_rel_error
+from strop.run.load import load
 
 ROUNDS = 30
+FEWEST_ROUNDS = 5
+WARM_UP = 3
+SECONDS = 15.0
 
 
 def main() -> int:
@@ -29,51 +31,58 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    console = Console(highlight=False)
-    model, inputs = zoo.load(given.model)
+    loaded = load(given.model)
+    model, inputs, kwargs = loaded.module, loaded.inputs, loaded.kwargs
 
-    journal = Journal()
-    with console.status(f"compiling {given.model}"), torch.no_grad():
-        start = time.perf_counter()
-        fast = strop.compile(model, inputs, journal=journal)
-        fast(*inputs)
-        seconds = time.perf_counter() - start
-        expected, actual = model(*inputs), fast(*inputs)
-    verdict = close(actual, expected)
-    error = max_rel_error(actual, expected)
+    print(f"compiling {given.model} for {given.threads} threads …", flush=True)
+    session = strop.Session(model, inputs, kwargs)
+    summary = session.summary()
+    fast = session.module
+    with torch.no_grad():
+        expected, actual = model(*inputs, **kwargs), fast(*inputs, **kwargs)
+        verdict = close(actual, expected)
+        eager_ms, strop_ms = interleaved(lambda: model(*inputs, **kwargs), lambda: fast(*inputs, **kwargs))
 
-    with console.status("measuring"), torch.no_grad():
-        eager_ms, strop_ms = interleaved(lambda: model(*inputs), lambda: fast(*inputs))
-
-    console.print(f"[bold]{given.model}[/bold], {given.threads} threads, compiled in {seconds:.1f} s")
-    console.print(f"  eager   {eager_ms:8.2f} ms")
-    console.print(f"  strop   {strop_ms:8.2f} ms   [bold]{eager_ms / strop_ms:.2f}× as fast[/bold]")
-    outcome = "[green]equal[/green]" if verdict else f"[red]different[/red]: {verdict.why}"
-    console.print(f"  outputs {outcome} (largest difference {error:.1e} of the output's scale)\n")
-    console.print(where_the_time_goes(journal))
-    console.print(f"\n{', '.join(f'{count} {kind}' for kind, count in journal.count().items())} in the journal")
-    console.print(f"`strop compile {given.model} --explain` prints all of it")
+    steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in summary["step_seconds"].items() if seconds >= 0.05)
+    source = "from the cache" if summary["cache_hit"] else f"seconds: {steps}"
+    library = ", ".join(f"{count} × {name}" for name, count in summary["library_nodes"].items())
+    print(f"compiled in {summary['compile_seconds']:.1f} s ({source})\n")
+    print(f"  eager    {eager_ms:8.2f} ms")
+    print(f"  strop    {strop_ms:8.2f} ms   {eager_ms / strop_ms:.2f}× as fast")
+    outcome = "equal" if verdict else f"DIFFERENT: {verdict.why}"
+    print(f"  outputs  {outcome} (largest difference {max_rel_error(actual, expected):.1e} of the output's scale)")
+    print(f"  nodes    {summary['nodes']} operators became {summary['nests']} loop nests")
+    print(f"  library  {library or 'nothing: every operator was compiled'}")
+    print(
+        f"  memory   {megabytes(summary['arena_bytes'])} for intermediate tensors "
+        f"({megabytes(summary['arena_without_reuse_bytes'])} without reuse), "
+        f"{megabytes(summary['packed_bytes'])} of packed weights, {megabytes(summary['code_bytes'])} of code\n"
+    )
+    print("where the time goes (each nest timed alone, in order):")
+    print(session.profile(ROUNDS).table(15))
+    print(f"\n`strop compile {given.model} --explain` says what was done and why, `--nests` shows every loop nest")
     return 0 if verdict else 1
 
 
 def interleaved(*calls: Callable[[], Any]) -> list[float]:
     """The median time of each call in milliseconds; they take turns, so that a slow moment falls on all alike."""
     times: list[list[float]] = [[] for _ in calls]
-    for number in range(ROUNDS + 3):
+    begin = time.perf_counter()
+    for number in range(ROUNDS + WARM_UP):
+        if number >= FEWEST_ROUNDS + WARM_UP and time.perf_counter() - begin > SECONDS:
+            break
         for call, taken in zip(calls, times):
+            call()  # the caches and the thread pool become this contender's own
             start = time.perf_counter()
             call()
-            if number >= 3:
+            if number >= WARM_UP:
                 taken.append((time.perf_counter() - start) * 1e3)
     return [statistics.median(taken) for taken in times]
 
 
-def where_the_time_goes(journal: Journal) -> Table:
-    table = Table("where the compile time went", "seconds", box=None)
-    for event in journal.of("step"):
-        table.add_row("  " * event.depth + event.subject, f"{event.seconds or 0.0:.3f}")
-    return table
+def megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -29,7 +29,6 @@ from strop.core.problem import Problem
 from strop.core.version import __version__
 
 if TYPE_CHECKING:
-    from strop.run.profile import Profile
     from strop.session import Session
 
 #: problems that mean "it ran, and the result is not good" rather than "it could not run"
@@ -124,7 +123,8 @@ def compile(
             out.print(text, end="\n\n", markup=False)
     _print_facts(loaded.name, summary)
     if timed is not None:
-        _print_profile(timed)
+        out.print(f"\n[bold]where the time goes[/bold] (medians of {timed.rounds} runs, each step timed alone)")
+        out.print(timed.table(_PROFILE_ROWS), markup=False)
 
 
 @app.command()
@@ -289,29 +289,6 @@ def _listing(session: Session) -> str:
     if session.preparation:
         parts.append(f"# ---- runs when parameters change ----\n\n{session.preparation}")
     return "\n\n".join(parts)
-
-
-def _print_profile(profile: Profile) -> None:
-    """The slowest steps; the rest as one line."""
-    shown = [row for row in profile.slowest[:_PROFILE_ROWS] if row.share >= 0.001]
-    rest = profile.total - sum(row.microseconds for row in shown)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title, least in (("µs", 7), ("share", 5), ("GFLOP/s", 7), ("moved", 8), ("GB/s", 5)):
-        table.add_column(title, justify="right", no_wrap=True, min_width=least)
-    for title in ("nest", "what", "where"):
-        table.add_column(title, no_wrap=True, overflow="ellipsis")
-    for row in shown:
-        speed = f"{row.gflops:.1f}" if row.gflops else ""
-        moved = row.bytes_read + row.bytes_written
-        rate = f"{row.gigabytes:.1f}" if row.gigabytes else ""
-        cells = (f"{row.microseconds:.1f}", f"{row.share:.1%}", speed, _size(moved), rate)
-        table.add_row(*cells, *map(escape, (row.name, row.what, row.where)))
-    if len(profile.rows) > len(shown):
-        others = len(profile.rows) - len(shown)
-        table.add_row(f"{rest:.1f}", f"{rest / (profile.total or 1.0):.1%}", "", "", "", f"{others} more")
-    out.print(f"\n[bold]where the time goes[/bold] (medians of {profile.rounds} runs, each step timed alone)")
-    out.print(table)
-    out.print(f"sum {profile.total / 1e3:.3f} ms, one uninterrupted call {profile.whole / 1e3:.3f} ms")
 
 
 def _fact(name: str, value: object) -> str:

@@ -62,6 +62,15 @@ class Patches(nn.Module):
         return self.layer(torch.cat([self.token.expand(len(x), -1, -1), x], 1))[:, 0]
 
 
+_bert = BertConfig(
+    vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+)
+_gpt2 = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=2, use_cache=False)
+_llama = LlamaConfig(
+    vocab_size=50, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,
+    num_key_value_heads=2, use_cache=False,
+)  # fmt: skip
+
 MODULES: dict[str, Callable[[], tuple[nn.Module, tuple[Any, ...]]]] = {
     "residual": lambda: (Residual(), (torch.randn(1, 8, 6, 6),)),
     "squeeze-excite": lambda: (SqueezeExcite(), (torch.randn(1, 8, 7, 7),)),
@@ -69,15 +78,13 @@ MODULES: dict[str, Callable[[], tuple[nn.Module, tuple[Any, ...]]]] = {
     "gru": lambda: (Recurrent(nn.GRU), (torch.randn(2, 3, 4),)),
     "rnn": lambda: (Recurrent(nn.RNN, nonlinearity="relu", bias=False), (torch.randn(2, 3, 4),)),
     "vision transformer": lambda: (Patches(), (torch.randn(2, 3, 8, 8),)),
-    "bert": lambda: (BertModel(BertConfig(50, 16, 2, 2, 32)), (torch.randint(0, 50, (2, 7)),)),
+    "bert": lambda: (BertModel(_bert), (torch.randint(0, 50, (2, 7)),)),
     "gpt-2": lambda: (
-        GPT2Model(GPT2Config(50, 16, 16, 2, 2, use_cache=False)),
+        GPT2Model(_gpt2),
         (torch.randint(0, 50, (2, 7)),),
     ),
     "llama": lambda: (
-        LlamaModel(
-            LlamaConfig(50, 16, 32, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, use_cache=False)
-        ),
+        LlamaModel(_llama),
         (torch.randint(0, 50, (2, 7)),),
     ),
 }

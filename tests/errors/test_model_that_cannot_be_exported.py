@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ class DataDependentShape(nn.Module):
 
 
 def _line_of(model):
-    source = open(__file__).read().splitlines()
+    source = Path(__file__).read_text().splitlines()
     start = next(i for i, text in enumerate(source) if text.startswith(f"class {model.__name__}"))
     return next(i + 1 for i in range(start, len(source)) if source[i].endswith("# the line"))
 

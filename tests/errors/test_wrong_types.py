@@ -12,7 +12,7 @@ X = torch.ones(4)
 @pytest.mark.parametrize("model", [torch.relu, nn.Linear, "resnet18", None, lambda x: x])
 @pytest.mark.parametrize("make", [strop.compile, strop.Session])
 def test_a_model_that_is_no_module(make, model):
-    with pytest.raises(strop.Problem, match="`model` must be an nn.Module") as caught:
+    with pytest.raises(strop.Problem, match="`model` must be") as caught:
         make(model, (X,))
     assert caught.value.code == "STR001" and caught.value.help
 

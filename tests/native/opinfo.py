@@ -128,7 +128,7 @@ def program(chosen: Sequence[Sample]) -> Program | None:
         return None
     try:
         return _native_part(chosen, _converted(chosen))
-    except Problem as problem:
+    except (Problem, RuntimeError) as problem:
         if len(chosen) == 1:
             return Program((), Graph((), (), ()), (), (), (), (f"{chosen[0].text}: {problem}",))
     parts = [found for one in chosen if (found := program([one])) is not None]

@@ -89,6 +89,23 @@ def test_inputs_of_every_layout(x: Tensor) -> None:
 
 
 @torch.no_grad()
+def test_a_call_like_the_last_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nn.Linear(3, 3)
+    fast, built = compiled(model, torch.ones(2, 3))
+    fast(torch.ones(2, 3))
+    long_ways: list[Any] = []
+    monkeypatch.setattr(fast._dispatcher, "call", lambda args, kwargs: long_ways.append(args))
+    x = torch.randn(2, 3)
+    agree(fast(x), model(x))
+    assert built.calls == 2 and not long_ways
+    for other in (torch.ones(3, 3), torch.ones(3, 2).t(), torch.ones(2, 3).double(), nn.Parameter(torch.ones(2, 3))):
+        fast(other)
+    model.weight.add_(1)
+    fast(x)
+    assert len(long_ways) == 5
+
+
+@torch.no_grad()
 def test_one_tensor_may_come_twice() -> None:
     fast, built = compiled(Scale(), torch.randn(3), torch.randn(3))
     x = torch.randn(3)

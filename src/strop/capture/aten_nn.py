@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from strop.capture.builder import Builder
 from strop.capture.registry import Unfit, aten
 from strop.core.dtypes import is_float
+from strop.core.problem import Problem
 from strop.graph.ir import Node, Type
 
 Sizes = Sequence[int] | int
@@ -251,6 +252,9 @@ def native_batch_norm(
     b: Builder, x: Node, weight: Node | None, bias: Node | None, mean: Node | None, var: Node | None, training: bool,
     momentum: float, eps: float,
 ) -> tuple[Node, ...]:  # fmt: skip
+    if training and mean is not None and b.call.target.startswith("aten.native_batch_norm."):
+        raise Problem("STR107", "a norm in training writes its running statistics in a way that capture can't follow",
+                      where=b.origin, help="call .eval() first, or compile with partial=True")  # fmt: skip
     if training:
         raise Unfit("batch_norm from the batch's own statistics")
     return batch_norm_inference(b, x, weight, bias, mean, var, momentum, eps)

@@ -69,8 +69,6 @@ def _self_attention(
 
 
 def _keep(b: Builder, mask: Node, kind: int | None) -> Node:
-    """Torch's fused operators mark with True what is left out; kind 1 is one row per batch element."""
-    if mask.dtype != "bool":
-        raise Unfit("fused attention with an added mask")
-    keep = b.unary("not", mask)
+    """Torch's fused operators leave out what is not zero (True, or minus infinity); kind 1 is a row per batch element."""
+    keep = b.unary("not", b.cast(mask, "bool"))
     return b.reshape(keep, (keep.shape[0], 1, 1, keep.shape[1])) if kind == 1 else keep

@@ -1,4 +1,4 @@
-"""Silence around torch.export: it tells of a failure on standard error before it raises, and what it raises says enough."""
+"""Silence around torch.export: it tells of failures on standard error before it raises, and what it raises will do."""
 
 from __future__ import annotations
 

@@ -134,10 +134,18 @@ def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            functional: torch.export.ExportedProgram = program.run_decompositions({})
+            functional: torch.export.ExportedProgram = program.run_decompositions({_DROPOUT: _not_copied})
             return functional
     except Exception as error:
         raise _explained(error) from error
+
+
+_DROPOUT = torch.ops.aten.dropout.default
+
+
+def _not_copied(x: torch.Tensor, p: float, train: bool) -> Any:
+    """Outside training dropout returns its very argument; export would make a copy that later writes don't reach."""
+    return torch.ops.aten.native_dropout.default(x, p, train)[0] if train else x
 
 
 def _explained(error: Exception) -> Problem:

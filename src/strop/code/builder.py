@@ -1,7 +1,7 @@
 """LLVM IR as text, one instruction at a time.
 
 A `Block` gathers instructions of one scope; `op` and friends append and return the name of the result. Vector types
-are written `<16 x float>`; `lanes` = 0 means scalar. Constants are printed in the exact hexadecimal form that LLVM reads.
+are written `<16 x float>`; `lanes` = 0 means scalar. Constants are printed in the exact hexadecimal form of LLVM.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def constant(dtype: str, value: float | int | bool, lanes: int = 0) -> str:
     text = literal(dtype, value)
     if not lanes:
         return text
-    return "<" + ", ".join([f"{ELEMENT[dtype]} {text}"] * lanes) + ">"
+    return f"splat ({ELEMENT[dtype]} {text})"
 
 
 class Names:
@@ -81,7 +81,9 @@ class Block:
         """`opcode type a, b`: fadd, fmul, add, and, fcmp olt, fneg …"""
         return self.let(f"{opcode} {type_of(dtype, lanes)} {', '.join(args)}")
 
-    def call(self, intrinsic: str, dtype: str, lanes: int, *args: str, extra: Iterable[str] = (), flags: str = "") -> str:
+    def call(
+        self, intrinsic: str, dtype: str, lanes: int, *args: str, extra: Iterable[str] = (), flags: str = ""
+    ) -> str:
         """An overloaded intrinsic whose operands and result share one type: `llvm.fma`, `llvm.sqrt` …"""
         kind = type_of(dtype, lanes)
         suffix = f"v{lanes}{SUFFIX[dtype]}" if lanes else SUFFIX[dtype]

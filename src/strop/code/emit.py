@@ -374,8 +374,7 @@ class _Emitter:
         if value.lanes == lanes:
             return value.name
         if not value.name.startswith("%"):
-            kind = type_of(value.dtype)
-            return "<" + ", ".join([f"{kind} {value.name}"] * lanes) + ">"
+            return f"splat ({type_of(value.dtype)} {value.name})"
         return self.access.widen(value, lanes).name
 
 

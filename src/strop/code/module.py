@@ -12,7 +12,7 @@ from strop.core.target import Target
 from strop.loops.ir import Buffer, Nest
 
 
-class Callable_(Protocol):
+class Planned(Protocol):
     """What the module needs of a planned call."""
 
     @property
@@ -41,7 +41,7 @@ class ModuleText:
     threaded: bool
 
 
-def build_module(entries: Mapping[str, Sequence[Callable_]], places: Places, target: Target) -> ModuleText:
+def build_module(entries: Mapping[str, Sequence[Planned]], places: Places, target: Target) -> ModuleText:
     """Each entry is `void name(ptr table, ptr arena, ptr packed, ptr slots)`."""
     functions: dict[Nest, Function] = {}
     declared: dict[str, None] = {}
@@ -56,7 +56,8 @@ def build_module(entries: Mapping[str, Sequence[Callable_]], places: Places, tar
     for name, calls in entries.items():
         parts.append(_entry(name, calls, functions, places))
     globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
-    attributes = f'attributes #0 = {{ nounwind "min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}" }}'
+    width = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
+    attributes = f"attributes #0 = {{ nounwind {width} }}"
     text = "\n\n".join(["\n".join(globals_), *parts, "\n".join(sorted(declared)), attributes]) + "\n"
     return ModuleText(
         text,
@@ -66,7 +67,7 @@ def build_module(entries: Mapping[str, Sequence[Callable_]], places: Places, tar
     )
 
 
-def _entry(name: str, calls: Sequence[Callable_], functions: Mapping[Nest, Function], places: Places) -> str:
+def _entry(name: str, calls: Sequence[Planned], functions: Mapping[Nest, Function], places: Places) -> str:
     lines = [f"define void @{name}(ptr %ctx, ptr %arena, ptr %packed, ptr %slots) #0 {{", "entry:"]
     known: dict[Buffer, str] = {}
 
@@ -102,4 +103,5 @@ def _constant(buffer: Buffer, values: tuple[object, ...]) -> str:
     for value in values:
         assert isinstance(value, bool | int | float)
         texts.append(f"{element} {int(value) if buffer.dtype == 'bool' else literal(buffer.dtype, value)}")
-    return f"{_global_name(buffer)} = private unnamed_addr constant [{len(values)} x {element}] [{', '.join(texts)}], align 64"
+    contents = f"[{len(values)} x {element}] [{', '.join(texts)}]"
+    return f"{_global_name(buffer)} = private unnamed_addr constant {contents}, align 64"

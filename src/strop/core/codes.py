@@ -84,8 +84,8 @@ CODES: dict[str, Explanation] = {
     ),
     "STR108": Explanation(
         "there is nothing to compile",
-        "Every output of the model is one of its inputs or a view of one, so no code is needed. `strop.compile` returns "
-        "a module that hands the inputs on; a Session has no nests to show.",
+        "Every output of the model is one of its inputs or a view of one, so no code is needed. `strop.compile` "
+        "returns a module that hands the inputs on; a Session has no nests to show.",
     ),
     "STR109": Explanation(
         "the model itself fails on the example inputs",

@@ -64,7 +64,7 @@ class Options:
         return cls(**{**found, **given})
 
     @classmethod
-    def given(cls, options: Options | None, **settings: Any) -> Options:
+    def given(cls, options: object, **settings: Any) -> Options:
         """The options of a call: an object, or single settings that go before the environment, but not both."""
         if options is None:
             return cls.from_environment(**settings)

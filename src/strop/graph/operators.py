@@ -14,7 +14,8 @@ UNARY = (
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
     "erf", "erfc", "sigmoid", "floor", "ceil", "round", "trunc", "not", "isnan", "isinf",
 )  # fmt: skip
-#: two inputs, broadcast. `floordiv` and `mod` round towards minus infinity (Python), `truncdiv` and `fmod` towards zero.
+#: two inputs, broadcast. `floordiv` and `mod` round towards minus infinity (Python), `truncdiv` and `fmod` towards
+#: zero.
 BINARY = (
     "add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "pow", "atan2", "maximum", "minimum",
     "and", "or", "xor", "shl", "shr", "copysign",
@@ -38,7 +39,8 @@ OTHER = {
     # leaves
     "input": "the index-th tensor argument; attrs index",
     "param": "a parameter or buffer; attrs key (its state-dict name)",
-    "constant": "a tensor that tracing lifted; attrs values (nested tuples or a flat tuple), at most 4096 elements, else a param",
+    "constant": "a tensor that tracing lifted; attrs values (nested tuples or a flat tuple), at most 4096 elements, "
+                "else a param",
     "full": "every element equals attrs value",
     "arange": "1-d: start + step·i; attrs start, step",
     # pointwise with more inputs
@@ -55,39 +57,49 @@ OTHER = {
     "unfold": "attrs dim, size, step: windows of a dimension become a new last dimension",
     # putting together
     "cat": "along attrs dim",
-    "pad": "attrs pads ((before, after) per dimension, may be negative), mode ('constant'|'reflect'|'replicate'|'circular'), value",
+    "pad": "attrs pads ((before, after) per dimension, may be negative), mode "
+           "('constant'|'reflect'|'replicate'|'circular'), value",
     # indexing by data. Indices may be negative; out of range raises IndexError
-    "index": "inputs (x, i0, i1, …): attrs dims says which dimension of x each index tensor indexes (dims are adjacent; the "
-             "broadcast index shape replaces them in place)",
+    "index": "inputs (x, i0, i1, …): attrs dims says which dimension of x each index tensor indexes (dims are "
+             "adjacent; the broadcast index shape replaces them in place)",
     "gather": "inputs (x, index): x read at index along attrs dim",
     "embedding": "inputs (weight, index): rows of weight",
     "index_put": "inputs (x, value, i0, …): attrs dims, accumulate; a copy of x with elements written in order",
-    "scatter": "inputs (x, index, src): attrs dim, reduce (None|'add'|'mul'|'amax'|'amin', include_self=True); in order",
+    "scatter": "inputs (x, index, src): attrs dim, reduce (None|'add'|'mul'|'amax'|'amin', include_self=True); in "
+               "order",
     # reductions over attrs dims, attrs keepdim
-    "sum": "", "prod": "", "amax": "NaN wins", "amin": "NaN wins", "mean": "", "any": "→ bool", "all": "→ bool",
+    "sum": "over attrs dims, keepdim", "prod": "over attrs dims, keepdim", "mean": "over attrs dims, keepdim",
+    "amax": "over attrs dims, keepdim; NaN wins", "amin": "over attrs dims, keepdim; NaN wins",
+    "any": "over attrs dims, keepdim → bool", "all": "over attrs dims, keepdim → bool",
     "argmax": "first maximum (NaN counts as largest) along dim (None: flattened) → i64; attrs dim, keepdim",
     "argmin": "first minimum (NaN counts as smallest); attrs dim, keepdim",
     "var": "attrs dims, correction, keepdim",
     "cumsum": "along attrs dim", "cumprod": "along attrs dim",
     # rows
     "softmax": "along attrs dim", "log_softmax": "along attrs dim",
-    "layer_norm": "inputs (x[, weight[, bias]]): over the last attrs axes dimensions; attrs axes (a count), eps, has_weight, has_bias",
-    "rms_norm": "inputs (x[, weight]): attrs axes (a count), eps, has_weight, offset (0.0, or 1.0 for Gemma's 1 + weight)",
-    "group_norm": "inputs (x[, weight[, bias]]): attrs groups, eps, has_weight, has_bias; instance norm has groups = channels",
-    "batch_norm": "inference: inputs (x, mean, var[, weight[, bias]]): attrs eps, has_weight, has_bias; dimension 1 is channels",
+    "layer_norm": "inputs (x[, weight[, bias]]): over the last attrs axes dimensions; attrs axes (a count), eps, "
+                  "has_weight, has_bias",
+    "rms_norm": "inputs (x[, weight]): attrs axes (a count), eps, has_weight, offset (0.0, or 1.0 for Gemma's 1 + "
+                "weight)",
+    "group_norm": "inputs (x[, weight[, bias]]): attrs groups, eps, has_weight, has_bias; instance norm has groups = "
+                  "channels",
+    "batch_norm": "inference: inputs (x, mean, var[, weight[, bias]]): attrs eps, has_weight, has_bias; dimension 1 is "
+                  "channels",
     # contractions
     "linear": "inputs (x[…,K], weight[N,K][, bias[N]])",
     "matmul": "inputs (a[…,M,K], b[…,K,N]), batch dimensions broadcast; both at least 2-d",
-    "conv": "inputs (x[N,C,*space], weight[O,C/groups,*k][, bias]): attrs stride, padding ((before, after) per dimension), dilation, "
-            "groups, transposed, output_padding (transposed: weight[C,O/groups,*k])",
-    "attention": "inputs (q[…,L,E], k[…,S,E], v[…,S,Ev][, mask]): attrs scale, causal; mask is bool (True: attend) or added; "
-                 "k and v may have fewer heads (dimension -3), each shared by an equal group of q's heads (attrs gqa)",
+    "conv": "inputs (x[N,C,*space], weight[O,C/groups,*k][, bias]): attrs stride, padding ((before, after) per "
+            "dimension), dilation, groups, transposed, output_padding (transposed: weight[C,O/groups,*k])",
+    "attention": "inputs (q[…,L,E], k[…,S,E], v[…,S,Ev][, mask]): attrs scale, causal; mask is bool (True: attend) or "
+                 "added; k and v may have fewer heads (dimension -3), each shared by an equal group of q's heads "
+                 "(attrs gqa)",
     "lstm": "inputs (x, h0, c0, then per layer and direction w_ih, w_hh[, b_ih, b_hh]): attrs layers, bidirectional, "
             "batch_first, has_bias; results (out, h, c)",
     "gru": "as lstm without c0; results (out, h)",
     "rnn": "as gru; attrs nonlinearity 'tanh'|'relu'",
     # windows
-    "max_pool": "attrs kernel, stride, padding (before, after per dimension), dilation; NaN wins; the extent is the node's",
+    "max_pool": "attrs kernel, stride, padding (before, after per dimension), dilation; NaN wins; the extent is the "
+                "node's",
     "avg_pool": "attrs kernel, stride, padding, count_include_pad, divisor (or None)",
     "adaptive_avg_pool": "window i covers ⌊i·I/O⌋ … ⌈(i+1)·I/O⌉ per space dimension",
     "adaptive_max_pool": "the same windows",
@@ -95,8 +107,8 @@ OTHER = {
     "upsample_linear": "bilinear/linear/trilinear: attrs align_corners, scales (input/output ratio per dimension)",
     # everything else
     "item": "result attrs index of a node with several",
-    "aten": "a library node: calls attrs target ('aten.sort.default') with attrs args and kwargs, plain values in which "
-            "('%', i) stands for input i; results are fresh contiguous tensors",
+    "aten": "a library node: calls attrs target ('aten.sort.default') with attrs args and kwargs, plain values in "
+            "which ('%', i) stands for input i; results are fresh contiguous tensors",
 }  # fmt: skip
 
 POINTWISE = frozenset((*UNARY, *BINARY, *COMPARE, *ACTIVATIONS, "where", "cast"))

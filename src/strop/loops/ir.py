@@ -183,12 +183,19 @@ class Apply:
 
 Expr = Union[Const, Number, Load, Apply]
 _INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-    "and": "&", "or": "|",
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+    "ne": "!=", "and": "&", "or": "|",
 }  # fmt: skip
 
 #: reduction → (the pointwise function that combines, the value to start from by kind of dtype)
-REDUCTIONS: Mapping[str, str] = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "or", "all": "and"}
+REDUCTIONS: Mapping[str, str] = {
+    "sum": "add",
+    "prod": "mul",
+    "max": "maximum",
+    "min": "minimum",
+    "any": "or",
+    "all": "and",
+}
 
 
 def neutral(reduce: str, dtype: str) -> float | int | bool:
@@ -226,7 +233,9 @@ class Store:
         return Store(self.target, tuple(i.substitute(new) for i in self.index), self.value.substitute(new), self.reduce)
 
     def __str__(self) -> str:
-        sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[self.reduce]
+        sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[
+            self.reduce
+        ]
         return f"{self.target.name}[{', '.join(map(str, self.index))}] {sign} {self.value}"
 
 

@@ -3,8 +3,8 @@
     channels_last = Layout((Reorder((0, 2, 3, 1)),))                       # N C H W → N H W C
     padded        = Layout((Pad(2, 1, 1), Pad(3, 1, 1), Reorder((0, 2, 3, 1))))
 
-A layout rewrites index expressions: a nest written over logical indices reads and writes the same elements wherever they
-lie. Reads past the edge that wanted zeros lose their guard where the layout provides the zeros.
+A layout rewrites index expressions: a nest written over logical indices reads and writes the same elements wherever
+they lie. Reads past the edge that wanted zeros lose their guard where the layout provides the zeros.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ def halo(buffer: Buffer, logical: tuple[int, ...], layout: Layout, name: str) ->
                 loops.append(Loop(var))
                 index.append(index_of(var) + low)
             order = _physical_order(layout, len(logical))
-            parts.append(Nest(tuple(loops[d] for d in order), (Store(buffer, layout.index(tuple(index), logical), value),)))
+            parts.append(
+                Nest(tuple(loops[d] for d in order), (Store(buffer, layout.index(tuple(index), logical), value),))
+            )
         narrow[dim] = zeros[dim]
     return Nest((), tuple(parts), (), name, note="zeros around the edge")
 

@@ -41,4 +41,4 @@ def _its_own(error: Exception, model: nn.Module) -> Problem:
     file, line = user_frame("".join(traceback.format_list(inside)))
     where = Origin(file, line) if file else type(model).__name__
     message = f"the model itself raises {type(error).__name__} on these inputs" + (f": {reason}" if reason else "")
-    return Problem("STR109", message, where=where, help="example inputs must be such that `model(*args, **kwargs)` runs")
+    return Problem("STR109", message, where=where, help="choose inputs with which `model(*args, **kwargs)` runs")

@@ -97,6 +97,10 @@ class Piece:
         except Exception as error:
             self._say(f"this variant could not be compiled: {error}")
 
+    @property
+    def threads(self) -> int:
+        return self.owner.options.threads or torch.get_num_threads()
+
     def boxed(self) -> Callable[[list[Any]], Any]:
         def call(args: list[Any]) -> Any:
             taken = tuple(args)
@@ -116,7 +120,7 @@ class Piece:
             if isinstance(variant, str):
                 return self._eager(variant, args)
             snapshot = self.parameters.look(parameters)
-            program = variant.ready(self.owner.options.threads or torch.get_num_threads(), snapshot)
+            program = variant.ready(self.threads, snapshot)
         except Exception as error:
             return self._eager(f"this variant could not be compiled: {error}", args)
         return variant.run(program, [leaf for leaf in leaves if isinstance(leaf, Tensor)], snapshot)
@@ -141,7 +145,9 @@ class Piece:
             leaves = [_number_or_node(leaf) for leaf in returned]
             outputs = [self._output(leaf, output) for leaf, output in zip(leaves, trace_back(leaves, self._sources()))]
             traced = Traced(conversion.graph, tuple(outputs), spec, conversion.constants)
-            return Variant(traced, lambda graph, threads: owner.build(graph, owner.options, owner.journal, threads))
+            variant = Variant(traced, lambda graph, threads: owner.build(graph, owner.options, owner.journal, threads))
+            variant.compile(self.threads)
+            return variant
 
     def _sources(self) -> dict[str, int | str]:
         tensors = [i for i in self.given if isinstance(self.placeholders[i].meta["val"], Tensor)]

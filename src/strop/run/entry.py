@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, cast
 
 import torch
@@ -23,6 +24,7 @@ from strop.run.variants import Build, Program, Trace, Traced
 
 #: problems of capture that splitting the model with Dynamo can get around
 _SPLITTABLE = ("STR101", "STR104", "STR106", "STR107")
+_LAZY = (UninitializedParameter, UninitializedBuffer)
 
 
 def compile(
@@ -87,7 +89,7 @@ def _checked(model: object, args: object, kwargs: object) -> tuple[tuple[Any, ..
     if not isinstance(model, nn.Module):
         raise Problem("STR001", f"`model` must be an nn.Module, got {_kind(model)}",
                       help="strop.compile(model, (x,)); wrap a function in an nn.Module")  # fmt: skip
-    if any(isinstance(p, UninitializedParameter | UninitializedBuffer) for p in (*model.parameters(), *model.buffers())):
+    if any(isinstance(tensor, _LAZY) for tensor in chain(model.parameters(), model.buffers())):
         raise Problem("STR001", "the model has lazy parameters that have no shape yet",
                       help="call it once in eager mode: model(*args)")  # fmt: skip
     if isinstance(args, Tensor):

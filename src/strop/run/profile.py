@@ -70,6 +70,20 @@ class Profile:
     def slowest(self) -> list[Row]:
         return sorted(self.rows, key=lambda row: -row.microseconds)
 
+    def table(self, limit: int | None = None) -> str:
+        """The slowest steps (all of them unless limited) in columns, then the rest and the sum."""
+        shown = self.slowest[:limit]
+        lines = [_TITLES, *(_line(row) for row in shown)]
+        if len(shown) < len(self.rows):
+            rest = self.total - sum(row.microseconds for row in shown)
+            share = rest / (self.total or 1.0)
+            lines.append(f"{rest:9.1f} {share:6.1%}{'':28}{len(self.rows) - len(shown)} more")
+        lines.append(f"sum {self.total / 1e3:.3f} ms, one uninterrupted call {self.whole / 1e3:.3f} ms")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
     def to_json(self) -> dict[str, Any]:
         return {
             "whole_us": self.whole,
@@ -77,6 +91,17 @@ class Profile:
             "rounds": self.rounds,
             "steps": [row.to_json() for row in self.rows],
         }
+
+
+_TITLES = f"{'µs':>9} {'share':>6} {'GFLOP/s':>8} {'moved':>9} {'GB/s':>6}   {'nest':<28} {'what':<20} where"
+
+
+def _line(row: Row) -> str:
+    speed = f"{row.gflops:.1f}" if row.gflops else ""
+    rate = f"{row.gigabytes:.1f}" if row.gigabytes else ""
+    moved = f"{(row.bytes_read + row.bytes_written) / 1e6:.2f} MB"
+    numbers = f"{row.microseconds:9.1f} {row.share:6.1%} {speed:>8} {moved:>9} {rate:>6}"
+    return f"{numbers}   {row.name:<28} {row.what:<20} {row.where}".rstrip()
 
 
 class TimedProgram(NativeProgram):

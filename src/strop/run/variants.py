@@ -98,7 +98,7 @@ class Variant:
         if bound is not None and bound.epoch == snapshot.epoch:
             return bound.program
         with self._lock, torch.inference_mode(False), torch.no_grad():
-            bound = self._bound.get(threads) or self._compile(threads)
+            bound = self._bound.get(threads) or self.compile(threads)
             if bound.epoch != snapshot.epoch:
                 bound.program.bind([self._tensor(key, snapshot).detach().contiguous() for key in self.keys])
                 bound.epoch = snapshot.epoch
@@ -135,7 +135,8 @@ class Variant:
         targets = (leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets)
         return any(seen[t.untyped_storage().data_ptr()] > 1 for t in targets if t.numel())
 
-    def _compile(self, threads: int) -> _Bound:
+    def compile(self, threads: int) -> _Bound:
+        """Make the program for a thread count, unbound; a failure is remembered."""
         if threads in self._failed:
             raise self._failed[threads]
         try:

@@ -1,8 +1,8 @@
 """Level 2: operators become nests. One file per family, one small function per operator.
 
 A lowering receives a `Context` (the node, how to read its inputs, where its results go) and returns the nests that
-compute it, in the plainest form: one program per output point, no schedule. A view is not lowered at all: it is an index
-map that readers compose. An operator without a lowering becomes a library node; `can_lower` says why.
+compute it, in the plainest form: one program per output point, no schedule. A view is not lowered at all: it is an
+index map that readers compose. An operator without a lowering becomes a library node; `can_lower` says why.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class Context:
         self.extra.append(made)
         return made
 
-    def nest(self, loops: Sequence[Loop], *body: Store | Nest, scratch: Sequence[Buffer] = (), suffix: str = "") -> Nest:
+    def nest(
+        self, loops: Sequence[Loop], *body: Store | Nest, scratch: Sequence[Buffer] = (), suffix: str = ""
+    ) -> Nest:
         """A top-level nest that carries the node's name and origin."""
         name = self.node.name + (f".{suffix}" if suffix else "")
         return Nest(tuple(loops), tuple(body), tuple(scratch), name, self.node.origin, self.node.op)

@@ -70,7 +70,9 @@ def arange(c: Context) -> list[Nest]:
     if c.dtype in ("i32", "i64"):
         value: Expr = Number(index * int(step) + int(start), c.dtype)
     else:
-        value = apply("add", apply("mul", Number(index, c.dtype), Const(float(step), c.dtype)), Const(float(start), c.dtype))
+        value = apply(
+            "add", apply("mul", Number(index, c.dtype), Const(float(step), c.dtype)), Const(float(start), c.dtype)
+        )
     return [c.nest(loops, store(c.out, loops, value))]
 
 
@@ -93,7 +95,9 @@ def gelu(node: Node, x: Expr) -> Expr:
         inner = apply("mul", like(x, sqrt(2 / pi)), apply("add", x, apply("mul", like(x, 0.044715), cubed)))
         # 0.5·(1 + tanh u) = sigmoid(2u)
         return apply("mul", x, apply("sigmoid", apply("mul", like(x, 2.0), inner)))
-    return apply("mul", apply("mul", x, half), apply("add", like(x, 1.0), apply("erf", apply("mul", x, like(x, sqrt(0.5))))))
+    return apply(
+        "mul", apply("mul", x, half), apply("add", like(x, 1.0), apply("erf", apply("mul", x, like(x, sqrt(0.5)))))
+    )
 
 
 @formula("silu")
