@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -19,6 +20,12 @@ settings.load_profile("strop")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Pytest listens to torch's structured trace, which makes tracing six times slower than it is."""
+    logging.getLogger("torch.__trace").handlers.clear()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -62,6 +62,8 @@ def test_results_never_share_the_inputs_memory() -> None:
 
 
 def test_templates_hold_plain_values_only() -> None:
-    for node in convert(lambda x: x.to(torch.float16, memory_format=torch.channels_last), torch.randn(1, 2, 3, 4)).graph.nodes:
+    for node in convert(
+        lambda x: x.to(torch.float16, memory_format=torch.channels_last), torch.randn(1, 2, 3, 4)
+    ).graph.nodes:
         if node.op == "aten":
             assert eval(repr(node.attrs)) == node.attrs

@@ -62,9 +62,7 @@ class Patches(nn.Module):
         return self.layer(torch.cat([self.token.expand(len(x), -1, -1), x], 1))[:, 0]
 
 
-_bert = BertConfig(
-    vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
-)
+_bert = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
 _gpt2 = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=2, use_cache=False)
 _llama = LlamaConfig(
     vocab_size=50, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,

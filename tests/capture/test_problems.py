@@ -45,7 +45,7 @@ def test_a_shape_that_depends_on_data_names_the_line() -> None:
 
 
 def test_an_error_of_the_model_itself_is_told() -> None:
-    with pytest.raises(Problem, match="reduction dim|cannot be multiplied"):
+    with pytest.raises(Problem, match=r"reduction dim|cannot be multiplied"):
         capture(nn.Linear(3, 4), (torch.randn(2, 5),))
 
 

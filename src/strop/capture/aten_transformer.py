@@ -69,6 +69,6 @@ def _self_attention(
 
 
 def _keep(b: Builder, mask: Node, kind: int | None) -> Node:
-    """Torch's fused operators leave out what is not zero (True, or minus infinity); kind 1 is a row per batch element."""
+    """Fused operators leave out what is not zero (True, or minus infinity); kind 1 is a row per batch element."""
     keep = b.unary("not", b.cast(mask, "bool"))
     return b.reshape(keep, (keep.shape[0], 1, 1, keep.shape[1])) if kind == 1 else keep

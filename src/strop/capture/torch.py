@@ -131,21 +131,24 @@ def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedP
     lifted = (s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.CONSTANT_TENSOR)
     if only_renames(program.graph, frozenset(lifted)):
         return program
+    _drop_dropout(program)
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            functional: torch.export.ExportedProgram = program.run_decompositions({_DROPOUT: _not_copied})
+            functional: torch.export.ExportedProgram = program.run_decompositions({})
             return functional
     except Exception as error:
         raise _explained(error) from error
 
 
-_DROPOUT = torch.ops.aten.dropout.default
-
-
-def _not_copied(x: torch.Tensor, p: float, train: bool) -> Any:
+def _drop_dropout(program: torch.export.ExportedProgram) -> None:
     """Outside training dropout returns its very argument; export would make a copy that later writes don't reach."""
-    return torch.ops.aten.native_dropout.default(x, p, train)[0] if train else x
+    for node in list(program.graph.nodes):
+        if node.target is torch.ops.aten.dropout.default and not node.args[2]:
+            source = node.args[0]
+            node.replace_all_uses_with(source)
+            program.graph_signature.replace_all_uses(node.name, source.name)
+            program.graph.erase_node(node)
 
 
 def _explained(error: Exception) -> Problem:

@@ -287,7 +287,8 @@ def var(node: Node, x: Tensor, dims: Sequence[int], correction: float, keepdim: 
 
 @means("cumsum", "cumprod")
 def scan(node: Node, x: Tensor, dim: int) -> Tensor:
-    return torch.cumsum(x, dim) if node.op == "cumsum" else torch.cumprod(x, dim)
+    function = torch.cumsum if node.op == "cumsum" else torch.cumprod
+    return function(x, dim, dtype=x.dtype)
 
 
 # rows

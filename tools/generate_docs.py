@@ -1,0 +1,263 @@
+"""Writes the pages of docs/ whose tables come from the code; a test fails when they drift.
+
+    python tools/generate_docs.py            # operators.md, passes.md, problems.md, command-line.md
+    python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
+    python tools/generate_docs.py --check    # exit 1 if a page would change
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+_MADE = "<!-- made by tools/generate_docs.py: change the code, then run it -->"
+
+
+def operators() -> str:
+    """The operator set, what becomes of each operator, and which ATen operators lead to it."""
+    from strop.capture import fx
+    from strop.capture.registry import RULES
+    from strop.core.dtypes import NATIVE
+    from strop.graph.operators import ACTIVATIONS, BINARY, COMPARE, OTHER, UNARY
+    from strop.loops.lower import load_families
+
+    assert fx  # importing it registers the rules
+    load_families()
+    families: dict[str, list[str]] = {}
+    for target, rule in sorted(RULES.items()):
+        families.setdefault(rule.__module__.rpartition("aten_")[2], []).append(target.removeprefix("aten."))
+    described = {**ACTIVATIONS, **OTHER}
+    return _page(
+        "The operator set",
+        f"""
+        Every front door is brought to these operators, and `loops/lower` expands each of them; rules see linear layers,
+        attention, norms and recurrent networks whole. `graph/operators.py` is the contract, this page its print-out.
+        Generated code computes with {_words(NATIVE)}; a node of any other dtype, or in a form that its lowering refuses,
+        runs as a [library node](library-nodes.md).
+        """,
+        "## Pointwise",
+        "Shapes broadcast; dtypes never do (capture inserts `cast`). All of these fuse into whatever is beside them.",
+        _table(
+            ("kind", "operators"),
+            [
+                ("one input", _words(UNARY)),
+                ("two inputs", _words(BINARY)),
+                ("comparisons, result bool", _words(COMPARE)),
+            ],
+        ),
+        "## Activations and everything else",
+        _table(
+            ("operator", "computes", "becomes", "not in this form"),
+            [(f"`{name}`", text, _becomes(name), "; ".join(_refusals(name))) for name, text in described.items()],
+        ),
+        "## From ATen",
+        f"{len(RULES)} overloads have a rule in `capture/aten_*.py`. Others are decomposed by torch, as far as that "
+        "reaches this set, or become library nodes.",
+        _table(
+            ("family", "overloads"),
+            [(f"`aten_{family}.py` ({len(names)})", _words(names)) for family, names in sorted(families.items())],
+        ),
+    )
+
+
+def _becomes(op: str) -> str:
+    from strop.graph.operators import ACTIVATIONS
+    from strop.loops.lower import LOWERINGS, VIEW_MAPS
+    from strop.loops.lower.driver import SOURCES
+
+    if op in VIEW_MAPS:
+        return "an index map: nothing moves"
+    if op in SOURCES:
+        return "an expression where it is read"
+    if op in ACTIVATIONS or op in ("where", "cast"):
+        return "a pointwise expression"
+    if op in LOWERINGS:
+        return f"nests (`lower/{LOWERINGS[op].__module__.rpartition('.')[2]}.py`)"
+    leaves = {"input": "the caller's memory", "param": "the caller's memory", "item": "one of several buffers"}
+    return leaves.get(op) or {"constant": "a literal, or data in the code", "aten": "a library call"}[op]
+
+
+def _refusals(op: str) -> list[str]:
+    """What the lowering's check says no to, read from its source."""
+    from strop.loops.lower import CHECKS
+
+    check = CHECKS.get(op)
+    return [] if check is None else list(dict.fromkeys(_reasons(check, op, set())))
+
+
+def _reasons(function: Callable[..., Any], op: str, seen: set[str]) -> Iterator[str]:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    seen.add(function.__name__)
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        if call.func.id == "no":
+            yield _template(call.args[0], op)
+        other = getattr(inspect.getmodule(function), call.func.id, None)
+        if inspect.isfunction(other) and other.__module__ == function.__module__ and call.func.id not in seen:
+            yield from _reasons(other, op, seen)
+
+
+def _template(text: ast.expr, op: str) -> str:
+    """An f-string with its holes as `…`, the operator's own name filled in."""
+    if isinstance(text, ast.Constant):
+        return str(text.value)
+    parts = text.values if isinstance(text, ast.JoinedStr) else []
+    names = {"node.op": op}
+    return "".join(
+        str(part.value) if isinstance(part, ast.Constant) else names.get(ast.unparse(part.value), "…") for part in parts
+    )
+
+
+def passes() -> str:
+    """The transformations of a nest."""
+    from strop.core.passes import Pass
+    from strop.loops import primitives
+
+    assert primitives  # importing it registers them
+    rows = []
+    for name, kind in Pass.registry.items():
+        if name.startswith("_"):
+            continue
+        change, _, details = inspect.getdoc(kind).partition("\n\n")
+        before, _, after = change.partition("→")
+        written = f"{name}{{{' '.join(f'{f.name}=…' for f in dataclasses.fields(kind))}}}"
+        rows.append((f"`{written}`", f"`{before.strip()}`", f"`{after.strip()}`", _joined(details)))
+    return _page(
+        "Passes",
+        """
+        Every schedule is a list of these few checked transformations of one nest (`loops/primitives.py`). A pass is a
+        value: it prints as text that parses back, its `check` says whether it applies and why not, and it leaves the
+        nest that it was given alone. `print(session.nests)` shows the passes below each nest that they made.
+        """,
+        _table(("pass", "from", "to", ""), rows),
+    )
+
+
+def problems() -> str:
+    """Every problem code."""
+    from strop.core.codes import CODES
+
+    sections = [f"## {code}: {known.title}\n\n{textwrap.fill(known.text, 120)}" for code, known in CODES.items()]
+    return _page("Problems", "What `strop explain CODE` prints.", *sections)
+
+
+def command_line() -> str:
+    """The help of every command."""
+    import typer.main
+
+    from strop.cli import app
+
+    os.environ["COLUMNS"] = "110"
+    group: Any = typer.main.get_command(app)
+    sections = []
+    for name in ("", *group.commands):
+        command = group.commands[name] if name else group
+        context = command.make_context(f"strop {name}".strip(), [], resilient_parsing=True)
+        text = re.sub(r"[ \t]+$", "", command.get_help(context), flags=re.MULTILINE).strip()
+        sections.append(f"## {f'strop {name}'.strip()}\n\n```text\n{text}\n```")
+    return _page("The command line", "What `strop --help` and `strop COMMAND --help` print.", *sections)
+
+
+def library_nodes() -> str:
+    """What runs through ATen kernels in the zoo, and why."""
+    from strop.capture.torch import capture
+    from strop.core.journal import Journal
+    from strop.graph.simplify import simplify
+    from strop.loops.lower.driver import lower
+    from strop.run import zoo
+
+    used: dict[tuple[str, str], dict[str, int]] = {}
+    for name in zoo.NAMES:
+        model, inputs = zoo.load(name)
+        for call in lower(simplify(capture(model, inputs).graph, Journal())).library:
+            where = used.setdefault((call.target, call.why), {})
+            where[name] = where.get(name, 0) + 1
+    rows = [
+        (f"`{target}`", why, ", ".join(f"{name} ({count})" for name, count in where.items()))
+        for (target, why), where in sorted(used.items())
+    ]
+    found = _table(("call", "reason", "networks (calls)"), rows) if rows else "None: every operator of it is compiled."
+    return _page(
+        "Library nodes",
+        """
+        An operator without a lowering runs through its own ATen kernel, between native steps, on views of the arena.
+        Every model runs that way, and the journal says how many calls there are and why: `strop compile MODEL`
+        counts them, `--explain` gives each reason, `--profile` their time. A call costs what the kernel costs plus a
+        few microseconds, and it ends fusion: what is before and after it goes through memory.
+        """,
+        "## In the zoo",
+        f"Captured from {len(zoo.NAMES)} networks: {', '.join(zoo.NAMES)}.",
+        found,
+        "## In general",
+        _table(
+            ("kind", "why"),
+            [
+                ("random numbers (`dropout` in training, `rand`, `bernoulli`)", "the order of torch's generator is kept"),
+                ("sorting, top-k, `unique`, `nonzero`", "no loop nest of known extents describes them well"),
+                ("linear algebra (`svd`, `inverse`), FFTs", "LAPACK and the FFT are libraries already"),
+                ("float16, bfloat16, int8, int16, uint8", "generated code does not compute with these dtypes yet"),
+            ],
+        ),
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "operators.md": operators,
+    "passes.md": passes,
+    "problems.md": problems,
+    "command-line.md": command_line,
+}
+ZOO_PAGES: dict[str, Callable[[], str]] = {"library-nodes.md": library_nodes}
+
+
+def _page(title: str, *parts: str) -> str:
+    texts = (textwrap.fill(_joined(part), 120) if part.startswith("\n") else part for part in parts)
+    return "\n\n".join((f"# {title}", _MADE, *texts)) + "\n"
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [titles, tuple("---" for _ in titles), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _words(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a page would change")
+    parser.add_argument("--zoo", action="store_true", help="the pages that need the zoo, too")
+    given = parser.parse_args()
+    stale = 0
+    for name, make in {**PAGES, **(ZOO_PAGES if given.zoo else {})}.items():
+        path, text = DOCS / name, make()
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        print(f"{'stale' if given.check else 'written'}: docs/{name}")
+        if not given.check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return 1 if given.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
