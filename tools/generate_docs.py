@@ -1,8 +1,8 @@
 """Writes the pages of docs/ whose tables come from the code; a test fails when they drift.
 
-    python tools/generate_docs.py            # operators.md, passes.md, problems.md, command-line.md
-    python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
-    python tools/generate_docs.py --check    # exit 1 if a page would change
+python tools/generate_docs.py            # operators.md, passes.md, problems.md, command-line.md
+python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
+python tools/generate_docs.py --check    # exit 1 if a page would change
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ def operators() -> str:
     return _page(
         "The operator set",
         f"""
-        Every front door is brought to these operators, and `loops/lower` expands each of them; rules see linear layers,
-        attention, norms and recurrent networks whole. `graph/operators.py` is the contract, this page its print-out.
-        Generated code computes with {_words(NATIVE)}; a node of any other dtype, or in a form that its lowering refuses,
-        runs as a [library node](library-nodes.md).
+        Every front door is brought to these operators, and `loops/lower` expands each of them; rules see linear
+        layers, attention, norms and recurrent networks whole. `graph/operators.py` is the contract, this page its
+        print-out.
+        Generated code computes with {_words(NATIVE)}; a node of any other dtype, or in a form that its lowering
+        refuses, runs as a [library node](library-nodes.md).
         """,
         "## Pointwise",
         "Shapes broadcast; dtypes never do (capture inserts `cast`). All of these fuse into whatever is beside them.",
@@ -201,7 +202,7 @@ def library_nodes() -> str:
         _table(
             ("kind", "why"),
             [
-                ("random numbers (`dropout` in training, `rand`, `bernoulli`)", "the order of torch's generator is kept"),
+                ("random numbers (`dropout` in training, `rand`)", "the order of torch's generator is kept"),
                 ("sorting, top-k, `unique`, `nonzero`", "no loop nest of known extents describes them well"),
                 ("linear algebra (`svd`, `inverse`), FFTs", "LAPACK and the FFT are libraries already"),
                 ("float16, bfloat16, int8, int16, uint8", "generated code does not compute with these dtypes yet"),

@@ -25,7 +25,7 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import LibraryCall, Lowered
-from strop.plan.choose import Call, Plan, rename
+from strop.plan.choose import Call, Plan
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.pipeline import Compiled, Stages
@@ -237,17 +237,12 @@ class Session:
 
 def _readable(steps: Sequence[Call | LibraryCall]) -> Nests:
     """Scheduled nests under the names that the model gave."""
-    shown: list[Nest | LibraryCall] = []
-    recipes: dict[str, tuple[str, ...]] = {}
-    for step in steps:
-        if isinstance(step, LibraryCall):
-            shown.append(step)
-            continue
-        named = rename(step.nest, step.actual)
-        shown.append(replace(named, name=step.name, origin=step.source.origin, note=step.source.note))
-        if step.passes and step.name == step.source.name:
-            recipes[step.name] = tuple(map(str, step.passes))
-    return Nests(tuple(shown), recipes)
+    recipes = {
+        step.name: tuple(map(str, step.passes))
+        for step in steps
+        if isinstance(step, Call) and step.passes and step.name == step.source.name
+    }
+    return Nests(tuple(map(pipeline.named, steps)), recipes)
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

@@ -99,6 +99,13 @@ def test_the_fused_encoder_layer_equals_eager(norm_first: bool, padded: bool) ->
         assert_same(evaluate(conversion.graph, tensors)[0], module(*args))
 
 
+def test_dynamos_paths_are_the_modules_own() -> None:
+    conversion, _ = through_dynamo(
+        nn.Sequential(nn.Sequential(nn.Linear(3, 3), nn.ReLU())).eval(), (torch.randn(2, 3),)
+    )
+    assert [n.name for n in conversion.graph.nodes if n.op not in ("input", "param")] == ["0.0.linear", "0.1.relu"]
+
+
 def test_symbolic_sizes_are_bound_by_examples() -> None:
     seen: list[Any] = []
 

@@ -143,7 +143,11 @@ def _store_text(store: Store, names: Mapping[Buffer, str]) -> str:
     if store.reduce is not None:
         value = f"F[{REDUCTIONS[store.reduce]!r}]({target}, {value})"
     bits = _BITS.get(store.target.dtype)
-    return f"{target} = wrap({value}, {bits})" if bits else f"{target} = {value}"
+    text = f"{target} = wrap({value}, {bits})" if bits else f"{target} = {value}"
+    if store.guards:
+        tests = " and ".join(f"0 <= {_index(g.index, names)} < {g.extent}" for g in store.guards)
+        text = f"if {tests}: {text}"
+    return text
 
 
 def _text(expr: Expr, names: Mapping[Buffer, str]) -> str:

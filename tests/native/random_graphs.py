@@ -71,7 +71,10 @@ class Maker:
             for n in self.pool
             if n.dtype in dtypes and n.type.rank >= rank and (self.facts[n].exact or not exact) and (n.type.size or not elements)
         ]
-        return self.pick(found[-6:]) if found else None
+        computed = [n for n in found if n.op not in ("input", "param")]
+        if computed and self.below(6):
+            found = computed
+        return self.pick(found[-4:]) if found else None
 
     def bound(self, *nodes: Node) -> float:
         return max(self.facts[n].bound for n in nodes)
@@ -257,8 +260,15 @@ def pad(m: Maker) -> None:
     x = m.any(NUMBERS, rank=1, elements=True)
     if x is None:
         return
-    pads = tuple((m.below(3), m.below(4)) for _ in x.shape)
-    attrs = {"pads": pads, "mode": "constant", "value": m.pick((0, 2))}
+    mode = m.pick(("constant", "constant", "reflect", "replicate", "circular"))
+    if mode == "constant":
+        pads = tuple((m.pick((0, 0, 1, 2, -1 if e > 2 else 0)), m.below(4)) for e in x.shape)
+    elif 3 <= x.type.rank <= 5 and x.dtype in FLOATS:
+        most = [0, 0, *(e - (mode == "reflect") for e in x.shape[2:])]
+        pads = tuple((m.below(min(most_, 3) + 1), m.below(min(most_, 3) + 1)) for most_ in most)
+    else:
+        return
+    attrs = {"pads": pads, "mode": mode, "value": m.pick((0, 2))}
     m.note(build.make("pad", (x,), attrs), max(m.bound(x), 2), m.exact(x))
 
 
@@ -280,6 +290,26 @@ def pick_by_data(m: Maker) -> None:
         column = build.reshape(index, tuple(places.shape[0] if d == dim else 1 for d in range(x.type.rank)))
         made = build.make("gather", (x, build.expand(column, shape)), {"dim": dim})
     m.note(made, m.bound(x), m.exact(x))
+
+
+@move()
+def write_by_data(m: Maker) -> None:
+    x = m.any(NUMBERS, rank=1, elements=True)
+    if x is None:
+        return
+    dim, count = m.below(x.type.rank), m.pick((0, 1, 5))
+    places = m.leaf("i64", (count,))
+    index = build.binary("mod", places, x.shape[dim])
+    shape = tuple(count if d == dim else e for d, e in enumerate(x.shape))
+    source = m.leaf(x.dtype, shape)
+    if m.below(2):
+        attrs: dict[str, Any] = {"dims": (dim,), "accumulate": bool(m.below(2))}
+        made = build.make("index_put", (x, source, index), attrs)
+    else:
+        column = build.reshape(index, tuple(count if d == dim else 1 for d in range(x.type.rank)))
+        attrs = {"dim": dim, "reduce": m.pick((None, "add", "amax", "amin"))}
+        made = build.make("scatter", (x, build.expand(column, shape), source), attrs)
+    m.note(made, m.bound(x) + 3 * count, m.exact(x))
 
 
 # reductions and rows
@@ -324,8 +354,16 @@ def rows(m: Maker) -> None:
     x = m.any(FLOATS, rank=1, elements=True)
     if x is None:
         return
-    op = m.pick(("softmax", "log_softmax", "layer_norm"))
-    if op == "layer_norm":
+    op = m.pick(("softmax", "log_softmax", "layer_norm", "rms_norm", "group_norm"))
+    if op == "group_norm":
+        if x.type.rank < 3:
+            return
+        groups = m.pick([g for g in range(1, x.shape[1] + 1) if x.shape[1] % g == 0])
+        attrs = {"groups": groups, "eps": 0.5, "has_weight": False, "has_bias": False}
+        m.note(build.make("group_norm", (x,), attrs), 40.0, False)
+    elif op == "rms_norm":
+        m.note(build.rms_norm(x, m.leaf(x.dtype, x.shape[-1:]) if m.below(2) else None, eps=0.5), 40.0, False)
+    elif op == "layer_norm":
         # a row of equal values has no variance: what rounding leaves of it would be blown up
         m.note(build.layer_norm(x, m.leaf(x.dtype, x.shape[-1:], param=True), axes=1, eps=0.5), 40.0, False)
     else:
@@ -371,6 +409,45 @@ def conv(m: Maker) -> None:
     bias = m.leaf(x.dtype, (out,), param=True) if m.below(2) else None
     made = build.conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
     m.note(made, 3 * m.bound(x) * (weight.type.size // out + 1), m.exact(x))
+
+
+@move()
+def conv_transposed(m: Maker) -> None:
+    groups = m.pick((1, 2))
+    x = m.leaf("f32", (1, 2 * groups, m.pick((1, 4, 5)), m.pick((3, 7))))
+    weight = m.leaf("f32", (2 * groups, m.pick((1, 3)), m.pick((1, 3)), m.pick((2, 3))), param=True)
+    stride = m.pick((1, 2))
+    made = build.conv(x, weight, stride=stride, padding=0, groups=groups, transposed=True, output_padding=stride - 1)
+    m.note(made, 9 * weight.type.size, True)
+
+
+@move()
+def attention(m: Maker) -> None:
+    batch = m.pick(((), (2,), (2, 3)))
+    width, queries, keys = m.pick((1, 4, 8, 17)), m.pick((1, 5, 16)), m.pick((1, 6, 16, 33))
+    q = m.leaf("f32", (*batch, queries, width))
+    k, v = m.leaf("f32", (*batch, keys, width)), m.leaf("f32", (*batch, keys, m.pick((3, 16))))
+    mask = m.leaf("f32", (queries, keys)) if m.below(3) == 0 else None
+    causal = mask is None and queries <= keys and m.below(2) == 0
+    m.note(build.attention(q, k, v, mask, scale=0.25, causal=causal), 3.0, False)
+
+
+@move()
+def resize(m: Maker) -> None:
+    x = m.any(FLOATS, rank=3, elements=True)
+    if x is None or x.type.rank > 5:
+        return
+    out = tuple(m.pick((1, 2, 4, 7)) for _ in x.shape[2:])
+    kind = Type(x.dtype, (*x.shape[:2], *out))
+    scales = tuple(old / new for old, new in zip(x.shape[2:], out))
+    op = m.pick(("upsample_nearest", "upsample_linear", "adaptive_avg_pool", "adaptive_max_pool"))
+    attrs: dict[str, Any] = {}
+    if op == "upsample_nearest":
+        attrs = {"scales": scales, "exact": False}
+    elif op == "upsample_linear":
+        attrs = {"align_corners": False, "scales": scales}
+    exact = op in ("upsample_nearest", "adaptive_max_pool") and m.exact(x)
+    m.note(build.make(op, (x,), attrs, types=(kind,)), m.bound(x), exact)
 
 
 @move()

@@ -180,3 +180,18 @@ def test_a_journal_may_be_given():
     with journal.step("outer"):
         session = strop.Session(Net().eval(), (torch.randn(6, 24),), journal=journal, threads=1)
     assert session.journal is journal and "capture" in session.summary()["step_seconds"]
+
+
+def test_check_mode_verifies_what_each_step_made(monkeypatch):
+    from strop.run import pipeline
+
+    options = strop.Options(check=True, cache=False, threads=1)
+    strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
+
+    def broken(lowered, journal):
+        return type(lowered)(lowered.nests[::-1], lowered.inputs, lowered.params, lowered.outputs, lowered.buffers)
+
+    monkeypatch.setattr(pipeline, "fuse", broken)
+    with pytest.raises(Problem, match="after `fuse`") as caught:
+        strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
+    assert caught.value.code == "STR303"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -153,6 +153,7 @@ class _Converter:
                 slots.append(Plain(result))
         mutations = tuple((target, value) for target, value in self.mutations.items() if target is not value)
         graph = unfold_batches(Graph(tuple(inputs), (*params, *self.kept_params), tuple(outputs), mutations))
+        graph = replace(graph, params=tuple(p for p in graph.params if _is_needed(p, graph)))
         reached = {node.name for node in graph.nodes}
         fallbacks = {name: why for name, why in self.fallbacks.items() if name in reached}
         return Conversion(graph, tuple(names), tuple(slots), self.kept, fallbacks)
@@ -341,6 +342,11 @@ class _Converter:
         if random:
             self.last_random = next(leaf for leaf in made if leaf is not None)
         return tree_unflatten(made, spec)
+
+
+def _is_needed(param: Node, graph: Graph) -> bool:
+    """Networks hold buffers that inference never reads."""
+    return bool(graph.users[param]) or param in graph.roots or any(param is target for target, _ in graph.mutations)
 
 
 def _bound(target: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

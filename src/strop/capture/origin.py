@@ -16,8 +16,8 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + os.sep
 _PACKAGES = os.sep + "site-packages" + os.sep
-_DYNAMO_ROOT = re.compile(r"^L(\['self'\]|__self__|__self_)")
-_DYNAMO_PART = re.compile(r"\._modules\['([^']+)'\]|\['?([^'\]]+)'?\]|\.?([A-Za-z_]\w*)")
+_DYNAMO_ROOT = re.compile(r"^L\['[^']+'\]")
+_DYNAMO_PART = re.compile(r"\._modules\['([^']+)'\]|\['?([^'\]]+)'?\]|\.?(\w+)")
 
 
 def origin_of(node: torch.fx.Node) -> Origin:

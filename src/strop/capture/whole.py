@@ -23,7 +23,10 @@ KEPT = (
 
 @contextmanager
 def keeping_whole() -> Iterator[None]:
-    """Inside, tracing sees the operators of `KEPT` as they were called, unless this torch lacks the means."""
+    """Inside, tracing sees the operators of `KEPT` as they were called, unless this torch lacks the means.
+
+    For inference only: no gradient passes through an operator that is kept whole.
+    """
     try:
         from torch.export.exported_program import _override_composite_implicit_decomp as override
     except ImportError:

@@ -80,7 +80,7 @@ class Access:
         load = self._bind_indirect(load)
         stride = self._stride(load.offset, chunk)
         offset = frame.settle(load.offset)
-        guards = tuple(g for g in (Guard(frame.settle(g.index), g.extent) for g in load.guards) if not g.always)
+        guards = self._settled(load.guards)
         moving_guards = chunk is not None and any(chunk.var in g.index.vars for g in load.guards)
         if chunk is None or (stride == 0 and not moving_guards):
             return self._scalar_load(load, offset, guards)
@@ -198,7 +198,8 @@ class Access:
 
     # ---- stores ----
 
-    def store(self, buffer: Buffer, offset_expr: Index, value: Value) -> None:
+    def store(self, buffer: Buffer, offset_expr: Index, value: Value, guards: tuple[Guard, ...] = ()) -> None:
+        """One element or one per lane. Where a guard fails a scalar goes to a slot that nobody reads."""
         frame, chunk = self.frame, self.frame.chunk
         offset_expr = self.bind_in_index(offset_expr)
         stride = self._stride(offset_expr, chunk)
@@ -206,7 +207,11 @@ class Access:
         element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
         if chunk is None or stride == 0:
             stored = self._to_memory(value)
-            frame.code.emit(f"store {element} {stored}, ptr {self.pointer(buffer, offset)}, align {align}")
+            pointer = self.pointer(buffer, offset)
+            held = self._settled(guards)
+            if held:
+                pointer = frame.code.let(f"select i1 {self._conjunction(held)}, ptr {pointer}, ptr %nowhere")
+            frame.code.emit(f"store {element} {stored}, ptr {pointer}, align {align}")
             return
         lanes = chunk.lanes
         value = self.widen(value, lanes)
@@ -214,15 +219,17 @@ class Access:
         kind = f"<{lanes} x {element}>"
         if stride == 1:
             pointer = self.pointer(buffer, offset)
-            if not chunk.partial:
+            held = self._settled(guards)
+            if not chunk.partial and not held:
                 frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
                 return
-            mask, mask_kind = self.lane_mask(chunk), type_of("bool", lanes)
+            mask, mask_kind = self._mask(guards, chunk), type_of("bool", lanes)
             name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
             frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
             frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
             return
         offsets = None if stride is not None else self.lanes_of(offset_expr)
+        mask = self._mask(guards, chunk) if self._settled(guards) else None
         for lane in range(chunk.active):
             one = frame.code.let(f"extractelement {kind} {stored}, i64 {lane}")
             if stride is not None:
@@ -230,7 +237,15 @@ class Access:
             else:
                 where = frame.code.let(f"extractelement <{lanes} x i64> {offsets}, i64 {lane}")
                 pointer = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, i64 {where}")
+            if mask is not None:
+                held_lane = frame.code.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
+                pointer = frame.code.let(f"select i1 {held_lane}, ptr {pointer}, ptr %nowhere")
             frame.code.emit(f"store {element} {one}, ptr {pointer}, align {align}")
+
+    def _settled(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """The guards that are still open once unrolled variables are numbers."""
+        settled = (Guard(self.frame.settle(g.index), g.extent) for g in guards)
+        return tuple(g for g in settled if not g.always)
 
     def _to_memory(self, value: Value) -> str:
         if value.dtype != "bool":

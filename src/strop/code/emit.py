@@ -68,6 +68,8 @@ class _Emitter:
         entry.emit(f"%status = load ptr, ptr {table[STATUS]}, align 8")
         for i, buffer in enumerate(self.buffers):
             self.access.pointers[buffer] = f"%b{i}"
+        if any(store.guards for store in self.nest.stores):
+            entry.emit("%nowhere = alloca i64, align 8")
         if self.threaded:
             self._thread_range(entry, table)
         self._place_scratch(entry, table)
@@ -283,7 +285,7 @@ class _Emitter:
     def _write(self, store: Store, value: Value) -> None:
         chunk = self.frame.chunk
         if store.target not in self.registers:
-            self.access.store(store.target, store.offset, value)
+            self.access.store(store.target, store.offset, value, store.guards)
             return
         key = self._cell(store.target, store.index)
         if chunk is not None and any(chunk.var in i.vars for i in store.index):

@@ -152,6 +152,34 @@ def _plain(index: Sequence[Index], loops: Sequence[Loop]) -> bool:
     )
 
 
+def _once(store: Store, loops: Sequence[Loop]) -> bool:
+    """Whether composite indices (tiles, blocks) visit every element exactly once; guards keep out what hangs over."""
+    seen: dict[Var, list[tuple[int, int]]] = {}
+    for part, extent in zip(store.index, store.target.shape):
+        step = 1
+        if part.const:
+            return False
+        for atom, factor in sorted(part.terms, key=lambda term: term[1]):
+            digit = _digit(atom)
+            if digit is None or factor != step:
+                return False
+            var, stride, size = digit
+            seen.setdefault(var, []).append((stride, size))
+            step *= size
+        kept_in = step == extent or any(g.index == part and g.extent == extent for g in store.guards)
+        if step < extent or not kept_in:
+            return False
+    for loop in loops:
+        step = 1
+        for stride, size in sorted(seen.get(loop.var, ())):
+            if stride != step:
+                return False
+            step *= size
+        if step != loop.extent:
+            return False
+    return True
+
+
 # ---- inline ----------------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +248,7 @@ def _change(store: Store, compute: object) -> Store:
     dummy = Load(store.target, store.index)
     changed = replace_loads(dummy, lambda load: load if load.buffer == store.target else compute(load))  # type: ignore[operator]
     assert isinstance(changed, Load)
-    return Store(store.target, changed.index, value, store.reduce)
+    return replace(store, index=changed.index, value=value)
 
 
 def _bind(pattern: Sequence[Index], index: Sequence[Index]) -> dict[Var, Index]:
@@ -242,17 +270,17 @@ def epilogue(producer: Nest, consumer: Nest, buffer: Buffer) -> tuple[Nest | Non
     if path is None:
         return None, no("the value is written in more than one place or in parts")
     store, loops = path
-    if not _plain(store.index, loops):
-        return None, no("the producer does not visit each element once in plain order")
+    if not (_plain(store.index, loops) or _once(store, loops)):
+        return None, no("the producer does not visit each element once")
     reads = {load.index for s in consumer.stores for load in loads(s) if load.buffer == buffer}
     if len(reads) != 1:
         return None, no("the consumer reads more than one element per point")
     if any(load.guards for s in consumer.stores for load in loads(s) if load.buffer == buffer):
         return None, no("the consumer reads past the edge")
-    mapping = invert(next(iter(reads)), store.index, consumer.loops)
+    mapping = invert(next(iter(reads)), store.index, buffer.shape, consumer.loops)
     if mapping is None:
         return None, no("the consumer's elements do not correspond one to one")
-    if prod(loop.extent for loop in loops) != consumer.iterations:
+    if buffer.size != consumer.iterations:
         return None, no("the consumer visits more points than the producer")
     if set(consumer.writes) & set(producer.reads):
         return None, no("the consumer writes what the producer reads")
@@ -290,8 +318,8 @@ def _insert(nest: Nest, store: Store, held: Buffer, added: Sequence[Store]) -> N
     for item in nest.body:
         if item is store:
             body.append(Store(held, (), store.value))
-            body.append(Store(store.target, store.index, Load(held, ())))
-            body.extend(added)
+            body.append(replace(store, value=Load(held, ())))
+            body.extend(replace(s, guards=(*s.guards, *store.guards)) for s in added)
             scratch = (*scratch, held)
         elif isinstance(item, Nest):
             body.append(_insert(item, store, held, added))
@@ -310,21 +338,22 @@ def _drop_store(nest: Nest, buffer: Buffer) -> Nest:
     return replace(nest, body=body)
 
 
-def invert(read: Sequence[Index], written: Sequence[Index], loops: Sequence[Loop]) -> Mapping[Var, Index] | None:
+def invert(
+    read: Sequence[Index], written: Sequence[Index], shape: Sequence[int], loops: Sequence[Loop]
+) -> Mapping[Var, Index] | None:
     """The consumer's variables as indices over the producer's, such that `read` becomes `written`; None if not one to one.
 
     Per dimension of the buffer the consumer's index is a plain variable, digits of one (v÷k, v mod k) or a mixed-radix
     sum of several; digits are put together again, sums are taken apart.
     """
     digits: dict[Var, list[tuple[int, int, Index]]] = {}
-    for part, value in zip(read, written):
+    for part, value, extent in zip(read, written, shape):
         if part.is_const:
             if part.const or not value.is_const:
                 return None
             continue
         if part.const or not value.terms:
             return None
-        extent = value.bounds[1] + 1
         terms = sorted(part.terms, key=lambda term: term[1])
         step = 1
         for atom, factor in terms:

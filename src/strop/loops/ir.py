@@ -218,25 +218,37 @@ def neutral(reduce: str, dtype: str) -> float | int | bool:
 
 @dataclass(frozen=True)
 class Store:
-    """target[index] = value, or target[index] = combine(target[index], value) with a reduction."""
+    """target[index] = value, or target[index] = combine(target[index], value) with a reduction.
+
+    Where a guard fails nothing is written.
+    """
 
     target: Buffer
     index: tuple[Index, ...]
     value: Expr
     reduce: str | None = None
+    guards: tuple[Guard, ...] = ()
 
     @cached_property
     def offset(self) -> Index:
         return flatten(self.index, self.target.shape)
 
     def substitute(self, new: Mapping[Var, Index]) -> Store:
-        return Store(self.target, tuple(i.substitute(new) for i in self.index), self.value.substitute(new), self.reduce)
+        guards = tuple(g.substitute(new) for g in self.guards)
+        return Store(
+            self.target,
+            tuple(i.substitute(new) for i in self.index),
+            self.value.substitute(new),
+            self.reduce,
+            tuple(g for g in guards if not g.always),
+        )
 
     def __str__(self) -> str:
         sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[
             self.reduce
         ]
-        return f"{self.target.name}[{', '.join(map(str, self.index))}] {sign} {self.value}"
+        where = f" if {' and '.join(map(str, self.guards))}" if self.guards else ""
+        return f"{self.target.name}[{', '.join(map(str, self.index))}] {sign} {self.value}{where}"
 
 
 @dataclass(frozen=True)

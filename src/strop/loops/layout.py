@@ -112,7 +112,8 @@ def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nes
         if found is None:
             return replace(store, value=value)
         physical, layout = found
-        return Store(physical, layout.index(store.index, store.target.shape), value, store.reduce)
+        index = layout.index(store.index, store.target.shape)
+        return replace(store, target=physical, index=index, value=value)
 
     return nest.map_stores(change)
 

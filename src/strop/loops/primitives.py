@@ -225,7 +225,7 @@ def _expand_scratch(
     target = grown.get(store.target)
     if target is None:
         return replace(store, value=value)
-    return Store(target, (*before, *store.index, *after), value, store.reduce)
+    return replace(store, target=target, index=(*before, *store.index, *after), value=value)
 
 
 def _sink_into(body: tuple[Store | Nest, ...], loops: tuple[Loop, ...], around: tuple[str, ...]) -> tuple[Store | Nest, ...]:

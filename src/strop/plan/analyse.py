@@ -75,9 +75,9 @@ def accesses(nest: Nest) -> Iterator[Index]:
 def fusable(nest: Nest, outer: Loop, inner: Loop) -> bool:
     """Whether two adjacent loops step through every access as one."""
     for store in nest.stores:
-        for load in loads(store):
-            if load.guards and any({outer.var, inner.var} & g.index.vars for g in load.guards):
-                return False
+        guards = (*store.guards, *(g for load in loads(store) for g in load.guards))
+        if any({outer.var, inner.var} & g.index.vars for g in guards):
+            return False
     for offset in accesses(nest):
         a, b = offset.coefficient(outer.var), offset.coefficient(inner.var)
         if a is None or b is None or a != b * inner.extent:

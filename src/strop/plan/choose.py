@@ -63,7 +63,7 @@ def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, j
     for name, layout in chosen.layouts.items():
         journal.add("choice", name, "channels last" + (", zeros around" if layout.zeros(0) else ""))
     scheduler = _Scheduler(target, threads, pack, journal)
-    prepare = [call for nest in once for call in scheduler.calls(nest)[1]]
+    prepare = [call for nest in once for part in scheduler.calls(nest) for call in part]
     made: list[Union[Call, LibraryCall]] = []
     for step in chosen.steps:
         if isinstance(step, LibraryCall):
@@ -130,7 +130,7 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
         index = Load(store.target, store.index)
         moved = replace_loads(index, read)
         assert isinstance(moved, Load)
-        return Store(moved.buffer, moved.index, replace_loads(store.value, read), store.reduce)
+        return replace(store, target=moved.buffer, index=moved.index, value=replace_loads(store.value, read))
 
     return nest.map_stores(change)
 

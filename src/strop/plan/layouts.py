@@ -38,6 +38,8 @@ def choose_layouts(steps: list[Step]) -> Choice:
         for buffer, index in spatial:
             if any(_window(index, other, inner) for other in written if len(other) == len(index)):
                 windowed.add(buffer)
+        if any(isinstance(item, Nest) for item in nest.body):
+            windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in dict(spatial))
         for (a, i), (b, j) in zip(spatial, spatial[1:]):
             if len(a.shape) == len(b.shape) and _aligned(i, j):
                 groups.join(a, b)
@@ -58,6 +60,11 @@ def _window(read: tuple[Index, ...], written: tuple[Index, ...], inner: list[Var
 def _aligned(a: tuple[Index, ...], b: tuple[Index, ...]) -> bool:
     """Whether two accesses walk over space together."""
     return all(bool(x.vars & y.vars) or x.is_const or y.is_const for x, y in zip(a[2:], b[2:]))
+
+
+def _over_the_edge(nest: Nest) -> list[Load]:
+    """Reads past the edge that want zeros."""
+    return [load for store in nest.stores for load in loads(store) if load.guards and load.other == 0]
 
 
 class _Groups:
@@ -151,18 +158,15 @@ def _pads(steps: list[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:
     """How far reads that want zeros reach over each edge."""
     pads: dict[Buffer, dict[int, tuple[int, int]]] = {}
     for step in steps:
-        if not isinstance(step, Nest):
+        if not isinstance(step, Nest) or not any(isinstance(item, Nest) for item in step.body):
             continue
-        for store in step.stores:
-            if not store.reduce:
+        for load in _over_the_edge(step):
+            if load.buffer.space != "arena":
                 continue
-            for load in loads(store):
-                if not load.guards or load.other != 0 or load.buffer.space != "arena":
-                    continue
-                known = pads.setdefault(load.buffer, {})
-                for dim, part in enumerate(load.index):
-                    if any(g.index == part and g.extent == load.buffer.shape[dim] for g in load.guards):
-                        low, high = part.bounds
-                        before, after = known.get(dim, (0, 0))
-                        known[dim] = (max(before, -low), max(after, high - load.buffer.shape[dim] + 1))
+            known = pads.setdefault(load.buffer, {})
+            for dim, part in enumerate(load.index):
+                if any(g.index == part and g.extent == load.buffer.shape[dim] for g in load.guards):
+                    low, high = part.bounds
+                    before, after = known.get(dim, (0, 0))
+                    known[dim] = (max(before, -low), max(after, high - load.buffer.shape[dim] + 1))
     return pads

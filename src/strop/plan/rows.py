@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strop.loops.ir import Load, Loop, Nest, loads
+from strop.loops.ir import Load, Loop, Nest, Store, loads
 from strop.loops.primitives import Lanes, Pack, Sink, Split, Unroll, Vectorise
 from strop.plan.analyse import Contraction, contraction, heavy
 
@@ -28,10 +28,22 @@ def _passes(recipe: Recipe, nest: Nest) -> None:
         found = contraction(item)
         if found is not None and item.loops:
             _inner_contraction(recipe, found)
+        elif _written_out(item):
+            _vectorise_pass(recipe, item)
+            for loop in (loop for i in item.body if isinstance(i, Nest) for loop in i.loops):
+                recipe.do(Unroll(recipe.name, loop.name))
         elif any(isinstance(i, Nest) for i in item.body):
             _passes(recipe, item)
         elif item.loops:
             _vectorise_pass(recipe, item)
+
+
+def _written_out(nest: Nest) -> bool:
+    """A pass whose points compute small tables: inner loops of a few plain steps, to be unrolled."""
+    inner = [item for item in nest.body if isinstance(item, Nest)]
+    return bool(nest.loops and inner) and all(
+        item.iterations <= 16 and all(isinstance(i, Store) and not i.reduce for i in item.body) for item in inner
+    )
 
 
 def _inner_contraction(recipe: Recipe, found: Contraction) -> None:
@@ -168,7 +180,7 @@ def _vectorise_pass(recipe: Recipe, owner: Nest) -> None:
                 recipe.do(one)
                 recipe.do(Vectorise(recipe.name, f"{name}.l"))
         return
-    width = lanes * (1 if heavy(owner) else 4)
+    width = lanes * (1 if heavy(owner) or owner.scratch else 4)
     if loop.extent > width:
         while width > lanes and loop.extent % width:
             width -= lanes

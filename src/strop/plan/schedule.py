@@ -143,12 +143,24 @@ def _parallelise_outer(recipe: Recipe, total: float) -> None:
     heads = [nest] if nest.loops else [item for item in nest.body if isinstance(item, Nest)]
     if not heads or any(not head.loops for head in heads):
         return
+    if heads == [nest] and nest.loops[0].extent < recipe.threads:
+        _lift_parallel(recipe)
+        heads = [recipe.nest]
     first = heads[0].loops[0]
     if len({head.loops[0].name for head in heads}) != 1 or first.kind != "parallel" or first.mode != "serial":
         return
     if first.extent < recipe.threads:
         return
     recipe.do(Parallelise(recipe.name, first.name))
+
+
+def _lift_parallel(recipe: Recipe) -> None:
+    """A loop with enough iterations for every thread goes outermost."""
+    loops = recipe.nest.loops
+    wide = next((loop for loop in loops if loop.extent >= recipe.threads and loop.mode == "serial"), None)
+    if wide is None or any(loop.kind != "parallel" for loop in loops[: loops.index(wide) + 1]):
+        return
+    recipe.do(Reorder(recipe.name, (wide.name, *(loop.name for loop in loops[: loops.index(wide)]))))
 
 
 # ---- contractions ----------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ import hashlib
 import marshal
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import llvmlite
 import torch
@@ -27,10 +27,13 @@ from strop.core.journal import Journal
 from strop.core.target import Target
 from strop.graph.ir import Graph
 from strop.graph.simplify import simplify
+from strop.graph.verify import verify as verify_graph
 from strop.loops.fuse import fuse
-from strop.loops.ir import Buffer
+from strop.loops.ir import Buffer, Nest
 from strop.loops.lower.driver import LibraryCall, Lowered, lower
-from strop.plan.choose import Call, Plan, plan
+from strop.loops.verify import verify as verify_steps
+from strop.plan.algorithms import choose_algorithms
+from strop.plan.choose import Call, Plan, plan, rename
 from strop.run import jit
 from strop.run.threads import pool
 
@@ -117,15 +120,47 @@ def _stored(cache: Cache, key: str) -> Compiled | None:
 
 
 def run_stages(graph: Graph, target: Target, options: Options, journal: Journal, threads: int) -> Stages:
+    """Every step before code generation; under `check`, what each of them made is verified."""
     with journal.step("simplify"):
         graph = simplify(graph, journal)
+    if options.check:
+        verify_graph(graph, "simplify")
     with journal.step("lower"):
-        lowered = lower(graph)
+        algorithms = choose_algorithms(graph, target, threads) if options.winograd else {}
+        for node, algorithm in algorithms.items():
+            journal.add("choice", node.name, str(algorithm))
+        lowered = lower(graph, algorithms)
+    if options.check:
+        verify_steps(lowered.nests, "lower")
     with journal.step("fuse"):
         lowered = fuse(lowered, journal)
+    if options.check:
+        verify_steps(lowered.nests, "fuse")
     with journal.step("plan"):
         planned = plan(lowered, target, threads, pack=options.pack, journal=journal)
+    if options.check:
+        _verify_plan(planned)
     return Stages(graph, lowered, planned, "")
+
+
+def _verify_plan(planned: Plan) -> None:
+    prepare = [named(call) for call in planned.prepare]
+    verify_steps(prepare, "plan")
+    verify_steps(map(named, planned.steps), "plan", (buffer for nest in prepare for buffer in nest.writes))
+
+
+@overload
+def named(step: Call) -> Nest: ...
+@overload
+def named(step: LibraryCall) -> LibraryCall: ...
+@overload
+def named(step: Call | LibraryCall) -> Nest | LibraryCall: ...
+def named(step: Call | LibraryCall) -> Nest | LibraryCall:
+    """A planned call as the nest that it is, over the buffers that it runs on, under its own name."""
+    if isinstance(step, LibraryCall):
+        return step
+    nest = rename(step.nest, step.actual)
+    return replace(nest, name=step.name, origin=step.source.origin, note=step.source.note)
 
 
 #: does nothing; what calling it costs is what calling any entry costs

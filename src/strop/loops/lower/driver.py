@@ -20,7 +20,7 @@ from strop.core.dtypes import NATIVE
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
-from strop.loops.lower import LOWERINGS, VIEW_MAPS, Context, Read, can_lower, load_families, store
+from strop.loops.lower import LOWERINGS, VIEW_MAPS, Context, Lowering, Read, can_lower, load_families, store
 from strop.loops.lower.together import literal
 
 #: operators without inputs that are cheaper to compute again than to store
@@ -77,10 +77,13 @@ class Lowered:
         return "\n\n".join(map(str, self.nests))
 
 
-def lower(graph: Graph) -> Lowered:
-    """The whole graph, node by node; every value that a later step reads is computed before it."""
+def lower(graph: Graph, algorithms: Mapping[Node, Lowering] | None = None) -> Lowered:
+    """The whole graph, node by node; every value that a later step reads is computed before it.
+
+    A node in `algorithms` is lowered that way instead of by the one that its operator registers.
+    """
     load_families()
-    work = _Lowering(graph)
+    work = _Lowering(graph, algorithms or {})
     for node in graph.nodes:
         work.visit(node)
     outputs = tuple(work.deliver(root) for root in graph.roots)
@@ -97,7 +100,8 @@ def lower(graph: Graph) -> Lowered:
 class _Lowering:
     """What is known while the graph is walked."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, algorithms: Mapping[Node, Lowering]) -> None:
+        self.algorithms = algorithms
         self.steps: list[Step] = []
         self.buffers: dict[Node, Buffer] = {}
         self.constants: dict[Buffer, tuple[Any, ...]] = {}
@@ -152,7 +156,8 @@ class _Lowering:
             return
         named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
         reads = [self._reads[used] for used in node.inputs]
-        self.steps += LOWERINGS[node.op](Context(named, reads, results))
+        algorithm = self.algorithms.get(node, LOWERINGS[node.op])
+        self.steps += algorithm(Context(named, reads, results))
 
     def _make_results(self, node: Node) -> tuple[Buffer, ...]:
         """One buffer per result; one that the graph returns is written straight into the caller's memory."""

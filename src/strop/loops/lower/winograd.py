@@ -14,7 +14,7 @@ Another algorithm for `conv`, not the one that lowering takes by itself: schedul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from math import log
@@ -61,12 +61,7 @@ def winograd(c: Context, tile: int = 4, strip: int = 12, block: int = 16) -> lis
     `block` output channels (at most: a divisor of all) one set of products."""
     plan = _Plan(c, tile, strip, block)
     weights = c.temporary("u", c.dtype, (plan.blocks, plan.points, plan.channels, plan.block))
-    nests = [_transform_weights(plan, weights)]
-    if plan.ragged:
-        whole = (plan.batch, c.node.shape[1], plan.rows * tile, plan.columns * tile)
-        target = c.temporary("tiles", c.dtype, whole)
-        return [*nests, _convolve(plan, weights, target), _crop(c, target)]
-    return [*nests, _convolve(plan, weights, c.out)]
+    return [_transform_weights(plan, weights), _convolve(plan, weights)]
 
 
 @dataclass(frozen=True)
@@ -99,10 +94,6 @@ class _Plan:
     @property
     def columns(self) -> int:
         return -(-self.c.node.shape[3] // self.tile)
-
-    @property
-    def ragged(self) -> bool:
-        return bool(self.c.node.shape[2] % self.tile or self.c.node.shape[3] % self.tile)
 
     @cached_property
     def strip(self) -> int:
@@ -153,7 +144,7 @@ def _transform_weights(plan: _Plan, target: Buffer) -> Nest:
     return c.nest((ob, oi, ic), *body, scratch=(half,), suffix="weights")
 
 
-def _convolve(plan: _Plan, weights: Buffer, target: Buffer) -> Nest:
+def _convolve(plan: _Plan, weights: Buffer) -> Nest:
     c = plan.c
     n, s = parallel("n", plan.batch), parallel("s", plan.rows * plan.columns // plan.strip)
     v = c.scratch("v", c.dtype, (plan.points, plan.strip, plan.channels))
@@ -165,7 +156,7 @@ def _convolve(plan: _Plan, weights: Buffer, target: Buffer) -> Nest:
     left, right = (as_index(i) for i in (xi, q)), (as_index(i) for i in (ob, xi, k, oi))
     summed = accumulate(acc, (k,), Load(v, (*left, as_index(k))), Load(weights, tuple(right)))
     products = Nest((xi, q, oi), (*summed, store(m, (xi, q, oi), value_of(acc))), (acc,))
-    outputs = _inverse(plan, m, n, s, ob, target)
+    outputs = _inverse(plan, m, n, s, ob)
     return c.nest((n, s), _transform_input(plan, n, s, v), Nest((ob,), (products, outputs), (m,)), scratch=(v,))
 
 
@@ -179,12 +170,11 @@ def _transform_input(plan: _Plan, n: Loop, s: Loop, target: Buffer) -> Nest:
     height, width = c.node.inputs[0].shape[2:]
     d, half = c.scratch("d", c.dtype, (size, size)), c.scratch("bd", c.dtype, (size, size))
     body: list[Store] = []
-    for i in range(size):
-        for j in range(size):
+    for j in range(size):
+        for i in range(size):
             row, column = top + (i - above), left + (j - before)
             pixel = guarded(c.read(0, n, ic, row, column), inside((row, height), (column, width)), 0)
             body.append(store(d, (i, j), pixel))
-    for j in range(size):
         mixed = _product(bt, [_at(d, i, j) for i in range(size)])
         body += [store(half, (i, j), value) for i, value in enumerate(mixed)]
     for i in range(size):
@@ -193,29 +183,30 @@ def _transform_input(plan: _Plan, n: Loop, s: Loop, target: Buffer) -> Nest:
     return Nest((p, ic), tuple(body), (d, half))
 
 
-def _inverse(plan: _Plan, m: Buffer, n: Loop, s: Loop, ob: Loop, target: Buffer) -> Nest:
-    """y = Aᵀ·M·A + bias for each tile of the strip and each channel of the block"""
+def _inverse(plan: _Plan, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
+    """y = Aᵀ·M·A + bias for each tile of the strip and each channel of the block; what hangs over is not written"""
     c, size = plan.c, plan.window
     at = plan.matrices[0]
     r, oj = parallel("r", plan.strip), parallel("oj", plan.block)
     top, left = plan.corner(s, r)
     oc = as_index(ob) * plan.block + as_index(oj)
-    half = c.scratch("am", c.dtype, (plan.tile, size))
-    body: list[Store] = []
+    half, tile = c.scratch("am", c.dtype, (plan.tile, size)), c.scratch("y", c.dtype, (plan.tile, plan.tile))
+    body: list[Store | Nest] = []
     for j in range(size):
         column = [Load(m, (index_of(i * size + j), as_index(r), as_index(oj))) for i in range(size)]
         body += [store(half, (i, j), value) for i, value in enumerate(_product(at, column))]
     for i in range(plan.tile):
-        for j, value in enumerate(_product(at, [_at(half, i, k) for k in range(size)])):
-            total = apply("add", value, c.read(2, oc)) if len(c.node.inputs) == 3 else value
-            body.append(store(target, (n, oc, top + i, left + j), total))
-    return Nest((r, oj), tuple(body), (half,))
-
-
-def _crop(c: Context, tiles: Buffer) -> Nest:
-    """The output without what the last tiles hang over."""
-    loops = tuple(parallel(name, extent) for name, extent in zip(("n", "oc", "oh", "ow"), c.node.shape))
-    return c.nest(loops, store(c.out, loops, Load(tiles, tuple(map(as_index, loops)))), suffix="crop")
+        mixed = _product(at, [_at(half, i, k) for k in range(size)])
+        body += [store(tile, (i, j), value) for j, value in enumerate(mixed)]
+    ti, tj = parallel("ti", plan.tile), parallel("tj", plan.tile)
+    value: Expr = Load(tile, (as_index(ti), as_index(tj)))
+    if len(c.node.inputs) == 3:
+        value = apply("add", value, c.read(2, oc))
+    row, column_ = top + as_index(ti), left + as_index(tj)
+    height, width = c.node.shape[2:]
+    written = store(c.out, (n, oc, row, column_), value)
+    body.append(Nest((ti, tj), (replace(written, guards=inside((row, height), (column_, width))),)))
+    return Nest((r, oj), tuple(body), (half, tile))
 
 
 # ---- the transforms --------------------------------------------------------------------------------------------------

@@ -1,0 +1,208 @@
+"""ONNX operators as small functions over torch operators, one file per family, each registered by a decorator.
+
+    @onnx("Gemm")                                          # opset 7 and up
+    def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, …) -> Tensor: ...
+
+    @onnx("Softmax", until=12)                             # where semantics changed: one function per range
+    @onnx("Softmax", since=13)
+    @onnx("Gelu", domain="com.microsoft")                  # another domain
+
+The contract of such a function:
+
+- Inputs come by position, `None` for one that the node leaves out. They are torch tensors (a sequence is a list of
+  them), real ones or the ones of a trace; the function never asks which.
+- Attributes come by keyword under their ONNX names: numbers, strings (`str`), lists, real tensors, and graphs as
+  `Body`s. A keyword-only parameter without a default is a required attribute. An attribute that the function does not
+  name is a Problem, so accepted-and-ignored attributes are named, too.
+- A keyword-only parameter `node: Call` receives what the node itself says: its name, opset and outputs.
+- It returns one value, or a tuple with one value per output (more than the node names is fine).
+- Where an input shapes the program (axes, sizes, pads) it reads it with `ints`, `floats` or `scalar`. Those read real
+  values; if the value is only known at run time, capture binds the model's inputs behind it to the call's values, one
+  variant each, or gives up with the reason. `known(x)` asks politely: the real tensor, or None.
+- It writes to nothing in place, and `raise Unsupported(reason)` says that a form of the operator is not covered.
+
+When every input is a constant the function runs once, on real tensors, while the model is captured; so chains such as
+Shape → Gather → Concat → Reshape vanish without any operator's help. Sixteen- to sixty-four-bit unsigned integers,
+with which torch computes only in part, arrive as int64 and the results are cast back by the operator's ONNX schema;
+`unsigned=True` opts out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+#: what an operator takes and yields
+Value = Any
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+OLDEST = 7
+NEWEST = 10_000
+
+
+class Unsupported(Exception):
+    """This form of the operator is not covered; the message is the reason."""
+
+
+class Unknown(Exception):
+    """A value that shapes the program is known only at run time."""
+
+    def __init__(self, tensor: Tensor, what: str) -> None:
+        super().__init__(what)
+        self.tensor = tensor
+        self.what = what
+
+
+class Body(Protocol):
+    """A graph attribute (`then_branch`, `body`): callable with its inputs, sees the outer graph's values."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __call__(self, *inputs: Value) -> tuple[Value, ...]:
+        """Interpret the graph here and now, in the trace that is under way."""
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """Names of values of outer graphs that the body reads."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a node says of itself."""
+
+    name: str = ""
+    op: str = ""
+    opset: int = NEWEST
+    outputs: tuple[str, ...] = ("",)  # "" for an output that nobody wants
+    scope: Mapping[str, Value] = field(default_factory=dict)  # every value that is visible where the node stands
+    element_types: tuple[int, ...] = ()  # the outputs' declared ONNX element types where the file says, else 0
+
+    def wants(self, output: int) -> bool:
+        return output < len(self.outputs) and bool(self.outputs[output])
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One function for one operator and a range of opsets."""
+
+    domain: str
+    name: str
+    since: int
+    until: int
+    function: Function
+    attributes: Mapping[str, Any]  # accepted attributes → default, `REQUIRED` where there is none
+    takes_node: bool
+    unsigned: bool
+    eager: bool  # yields tensors whose shapes depend on data, so that no trace can hold it
+
+
+REQUIRED: Any = inspect.Parameter.empty
+
+_REGISTRY: dict[tuple[str, str], list[Operator]] = {}
+
+
+def onnx(
+    name: str,
+    *,
+    domain: str = "",
+    since: int = OLDEST,
+    until: int = NEWEST,
+    unsigned: bool = False,
+    eager: bool = False,
+) -> Callable[[F], F]:
+    """Register a function for opsets `since` to `until`, both included. Decorators may be stacked."""
+
+    def register(function: F) -> F:
+        entries = _REGISTRY.setdefault((domain, name), [])
+        clash = next((e for e in entries if e.since <= until and since <= e.until), None)
+        if clash is not None:
+            raise ValueError(f"two functions for {domain}::{name} in opset {max(since, clash.since)}")
+        keywords = {
+            parameter.name: parameter.default
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        takes_node = keywords.pop("node", None) is not None
+        entries.append(Operator(domain, name, since, until, function, keywords, takes_node, unsigned, eager))
+        return function
+
+    return register
+
+
+def find(domain: str, name: str, opset: int) -> Operator | None:
+    """The function for an operator at an opset."""
+    load_all()
+    entries = _REGISTRY.get(("" if domain == "ai.onnx" else domain, name), ())
+    return next((entry for entry in entries if entry.since <= opset <= entry.until), None)
+
+
+def operators() -> list[Operator]:
+    """Every registered function, by domain, name and opset."""
+    load_all()
+    found = [entry for entries in _REGISTRY.values() for entry in entries]
+    return sorted(found, key=lambda entry: (entry.domain, entry.name, entry.since))
+
+
+_loaded = False
+
+
+def load_all() -> None:
+    """Import every family of this package, which registers its operators."""
+    global _loaded
+    if not _loaded:
+        for module in iter_modules(__path__):
+            import_module(f"{__name__}.{module.name}")
+        _loaded = True
+
+
+# ---- values that shape the program ----
+
+#: the trace under way: stand-ins (by id) → the real tensors that they stand for
+_real: ContextVar[Mapping[int, Tensor] | None] = ContextVar("real", default=None)
+
+
+def known(x: Tensor) -> Tensor | None:
+    """The real tensor behind a value, or None for one that only a call will bring."""
+    stand_ins = _real.get()
+    if stand_ins is None or not isinstance(x, torch._subclasses.FakeTensor):
+        return x
+    return stand_ins.get(id(x))
+
+
+def real(x: Tensor, what: str) -> Tensor:
+    """As `known`, but insists; `what` names the value in the message."""
+    found = known(x)
+    if found is None:
+        raise Unknown(x, what)
+    return found
+
+
+def ints(x: Tensor | Sequence[int], what: str = "a list of numbers") -> list[int]:
+    """An input (or an attribute of older opsets) as Python integers."""
+    if isinstance(x, Tensor):
+        return [int(v) for v in real(x, what).reshape(-1).tolist()]
+    return [int(v) for v in x]
+
+
+def floats(x: Tensor | Sequence[float], what: str = "a list of numbers") -> list[float]:
+    if isinstance(x, Tensor):
+        return [float(v) for v in real(x, what).reshape(-1).tolist()]
+    return [float(v) for v in x]
+
+
+def scalar(x: Tensor, what: str = "a number") -> Any:
+    """The only element of an input as a Python number."""
+    value = real(x, what)
+    if value.numel() != 1:
+        raise Unsupported(f"{what} must be one number, not a tensor of shape {list(value.shape)}")
+    return value.item()

@@ -1,0 +1,31 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from strop.capture.onnx_ops import onnx
+
+
+@onnx("Gemm")
+def gemm(
+    a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
+    transB: int = 0,
+) -> Tensor:  # fmt: skip
+    """alpha·A·B + beta·C; the exporters' form, transB with a row as C, is `linear`."""
+    if transA:
+        a = a.t()
+    if transB and alpha == 1 and a.is_floating_point() and (c is None or (beta == 1 and c.shape == (b.shape[0],))):
+        return torch.nn.functional.linear(a, b, c)
+    product = a @ (b.t() if transB else b)
+    if alpha != 1:
+        product = product * alpha if product.is_floating_point() else (product * alpha).to(product.dtype)
+    if c is None or beta == 0:
+        return product
+    return product + (c if beta == 1 else (c * beta).to(c.dtype))
+
+
+@onnx("MatMul")
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b)
