@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-slow check format bench clean
+.PHONY: help demo test test-slow check format docs bench clean
 
 help:
 	@echo "make demo       compile ResNet-18, compare with eager, show where the time goes"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-slow  the tests marked slow, too"
 	@echo "make bench      the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make format     let ruff format the code"
+	@echo "make docs       write the pages of docs/ that come from the code"
 	@echo "make clean      delete the virtual environment and caches"
 
 demo: $(VENV)/.base
@@ -34,6 +35,9 @@ check: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.test
+	$(BIN)/python tools/generate_docs.py --zoo
 
 bench: $(VENV)/.bench
 	$(BIN)/strop bench

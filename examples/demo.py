@@ -6,6 +6,7 @@ python examples/demo.py [network of the zoo, or package.module:factory] [--threa
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -58,6 +59,8 @@ def main() -> int:
         f"({megabytes(summary['arena_without_reuse_bytes'])} without reuse), "
         f"{megabytes(summary['packed_bytes'])} of packed weights, {megabytes(summary['code_bytes'])} of code\n"
     )
+    if busy():
+        print("other programs are using this machine: take the times with care\n")
     print("where the time goes (each nest timed alone, in order):")
     print(session.profile(ROUNDS).table(15))
     print(f"\n`strop compile {given.model} --explain` says what was done and why, `--nests` shows every loop nest")
@@ -78,6 +81,11 @@ def interleaved(*calls: Callable[[], Any]) -> list[float]:
             if number >= WARM_UP:
                 taken.append((time.perf_counter() - start) * 1e3)
     return [statistics.median(taken) for taken in times]
+
+
+def busy() -> bool:
+    """Whether more programs want a core than there are cores."""
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1)
 
 
 def megabytes(count: int) -> str:

@@ -85,3 +85,13 @@ def test_threads_nest_their_own_steps():
         done.wait(5)
     thread.join()
     assert journal.of("note")[0].depth == 0
+
+
+def test_whoever_shows_progress_is_told_of_each_step_as_it_begins():
+    told = []
+    journal = Journal(on_step=told.append)
+    with journal.step("outer"):
+        assert told == ["outer"]
+        with journal.step("inner"):
+            pass
+    assert told == ["outer", "inner"]

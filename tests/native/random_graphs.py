@@ -457,12 +457,13 @@ def pool(m: Maker) -> None:
         return
     space = x.type.rank - 2
     kernel, stride = m.pick((1, 2, 3)), m.pick((1, 2))
-    if any(extent < kernel for extent in x.shape[2:]):
+    padding = m.below(kernel // 2 + 1)
+    if any(extent + 2 * padding < kernel for extent in x.shape[2:]):
         return
-    shape = (*x.shape[:2], *((extent - kernel) // stride + 1 for extent in x.shape[2:]))
-    attrs: dict[str, Any] = {"kernel": (kernel,) * space, "stride": (stride,) * space, "padding": ((0, 0),) * space}
+    shape = (*x.shape[:2], *((extent + 2 * padding - kernel) // stride + 1 for extent in x.shape[2:]))
+    attrs: dict[str, Any] = {"kernel": (kernel,) * space, "stride": (stride,) * space, "padding": ((padding, padding),) * space}
     op = m.pick(("max_pool", "avg_pool"))
-    attrs |= {"dilation": (1,) * space} if op == "max_pool" else {"count_include_pad": True, "divisor": None}
+    attrs |= {"dilation": (1,) * space} if op == "max_pool" else {"count_include_pad": bool(m.below(2)), "divisor": None}
     m.note(build.make(op, (x,), attrs, types=(Type(x.dtype, shape),)), m.bound(x), op == "max_pool" and m.exact(x))
 
 

@@ -93,6 +93,29 @@ CODES: dict[str, Explanation] = {
         "its layers do not take, or an exception of its own. The message holds what eager mode raised. Pass inputs "
         "with which `model(*args, **kwargs)` runs.",
     ),
+    "STR121": Explanation(
+        "the ONNX file cannot be read",
+        "The file is not what it says to be: it is truncated or damaged, a tensor's data does not fit its shape, nodes "
+        "depend on one another in a circle, or a node reads a value that nothing makes. The message names the node or "
+        "the tensor. `python -m onnx.checker` on the file tells more; export the model again.",
+    ),
+    "STR122": Explanation(
+        "external data was refused",
+        "A tensor of an ONNX model keeps its bytes in another file. That file must lie in the model's own folder or "
+        "below it, links resolved, and be as long as the model says; anything else would let a model read files that "
+        "are none of its business.",
+    ),
+    "STR123": Explanation(
+        "an ONNX operator is not covered",
+        "The model uses an operator, an opset or a form of an operator that Strop has no function for. The message "
+        "names the node. docs/onnx.md lists what is covered; converting the model to a newer opset may help.",
+    ),
+    "STR124": Explanation(
+        "a node of the ONNX model fails",
+        "An operator cannot be computed on the inputs that it gets: shapes that do not fit, an axis that does not exist, "
+        "a wrong element type. The message names the node and the reason. Check the shapes that were given with the "
+        "model's inputs.",
+    ),
     "STR201": Explanation(
         "the graph broke its own rules",
         "A verifier between two steps (`STROP_CHECK=1`) found a node whose inputs, attributes or type contradict "

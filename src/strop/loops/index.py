@@ -114,6 +114,11 @@ class Index:
         """Every loop variable that the value depends on."""
         return frozenset(_vars(self))
 
+    @cached_property
+    def is_data(self) -> bool:
+        """Whether any part of the index is read from memory."""
+        return any(isinstance(a, Indirect) or (not isinstance(a, Var) and a.of.is_data) for a, _ in self.terms)
+
     def coefficient(self, var: Var) -> int | None:
         """How far one step of `var` moves this index; None when it is not a fixed distance."""
         found = 0

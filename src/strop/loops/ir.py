@@ -21,7 +21,7 @@ from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.graph.ir import NOWHERE, Origin
-from strop.loops.index import Index, Var, flatten, index_of
+from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,13 @@ class Load:
     def offset(self) -> Index:
         return flatten(self.index, self.buffer.shape)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.buffer, self.index, self.guards, self.other))
+
+    def __hash__(self) -> int:
+        return self._hash
+
     def substitute(self, new: Mapping[Var, Index]) -> Load:
         if not any(v in new for v in self.vars):
             return self
@@ -167,6 +174,10 @@ class Apply:
 
     def __hash__(self) -> int:
         return self._hash
+
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
+        return tuple(load for arg in self.args for load in loads(arg))
 
     def substitute(self, new: Mapping[Var, Index]) -> Expr:
         if not any(v in new for v in self.vars):
@@ -233,6 +244,17 @@ class Store:
     def offset(self) -> Index:
         return flatten(self.index, self.target.shape)
 
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
+        return (*loads(self.value), *(load for index in self.index for load in index_loads(index)))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.target, self.index, self.value, self.reduce, self.guards))
+
+    def __hash__(self) -> int:
+        return self._hash
+
     def substitute(self, new: Mapping[Var, Index]) -> Store:
         guards = tuple(g.substitute(new) for g in self.guards)
         return Store(
@@ -279,6 +301,13 @@ class Nest:
     name: str = ""
     origin: Origin = NOWHERE
     note: str = ""  # what it computes, for people: "conv + relu"
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.loops, self.body, self.scratch, self.name))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def vars(self) -> tuple[Var, ...]:
@@ -331,31 +360,26 @@ class Nest:
         return nest_text(self)
 
 
-def loads(item: Store | Expr) -> Iterator[Load]:
+def loads(item: Store | Expr) -> tuple[Load, ...]:
     """Every read of a statement or expression, data-dependent indices included."""
-    if isinstance(item, Store):
-        yield from loads(item.value)
-        for index in item.index:
-            yield from index_loads(index)
-    elif isinstance(item, Load):
-        yield item
-        for index in item.index:
-            yield from index_loads(index)
-    elif isinstance(item, Apply):
-        for arg in item.args:
-            yield from loads(arg)
-    elif isinstance(item, Number):
-        yield from index_loads(item.index)
+    if isinstance(item, Store | Apply):
+        return item.loads
+    if isinstance(item, Load):
+        return (item, *(load for index in item.index for load in index_loads(index)))
+    return index_loads(item.index) if isinstance(item, Number) else ()
 
 
-def index_loads(index: Index) -> Iterator[Load]:
-    from strop.loops.index import Indirect, Quotient, Remainder
-
+def index_loads(index: Index) -> tuple[Load, ...]:
+    """The reads that a data-dependent index makes."""
+    if not index.is_data:
+        return ()
+    found: list[Load] = []
     for atom, _ in index.terms:
         if isinstance(atom, Indirect):
-            yield from loads(atom.value)
-        elif isinstance(atom, (Quotient, Remainder)):
-            yield from index_loads(atom.of)
+            found += loads(atom.value)
+        elif isinstance(atom, Quotient | Remainder):
+            found += index_loads(atom.of)
+    return tuple(found)
 
 
 def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
@@ -373,9 +397,7 @@ def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
 
 
 def _replace_in_index(index: Index, change: Callable[[Load], Expr]) -> Index:
-    from strop.loops.index import Indirect, Quotient, Remainder, indirect
-
-    if not any(True for _ in index_loads(index)):
+    if not index.is_data:
         return index
     result = Index(const=index.const)
     for atom, factor in index.terms:

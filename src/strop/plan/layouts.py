@@ -44,7 +44,8 @@ def choose_layouts(steps: list[Step]) -> Choice:
             if len(a.shape) == len(b.shape) and _aligned(i, j):
                 groups.join(a, b)
     fixed = {b for step in steps if isinstance(step, LibraryCall) for b in (*step.inputs, *step.outputs)}
-    wanted = {b for b in groups.members(windowed) if b not in fixed}
+    # nothing ever writes an empty tensor, so nothing would write the zeros around it
+    wanted = {b for b in groups.members(windowed) if b not in fixed and b.size}
     steps = _copy_at_borders(steps, wanted, windowed)
     return _apply(steps, {b for b in _buffers(steps) if b in wanted or b.name.endswith(BORDER)})
 

@@ -22,15 +22,19 @@ The contract of such a function:
 - It writes to nothing in place, and `raise Unsupported(reason)` says that a form of the operator is not covered.
 
 When every input is a constant the function runs once, on real tensors, while the model is captured; so chains such as
-Shape → Gather → Concat → Reshape vanish without any operator's help. Sixteen- to sixty-four-bit unsigned integers,
-with which torch computes only in part, arrive as int64 and the results are cast back by the operator's ONNX schema;
-`unsigned=True` opts out.
+Shape → Gather → Concat → Reshape vanish without any operator's help.
+
+Element types in which torch does not compute are carried by ones in which it does (`CARRIERS`): uint16 in int32, uint32
+and uint64 in int64, four- and two-bit integers in int8 and uint8, float8 and float4 in float32. A function sees the
+carrier; `node.input_types` and `node.output_types` hold ONNX's own element types for the few that care (Cast,
+QuantizeLinear). Results that the operator's schema says are uint16 or uint32 are wrapped around afterwards.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -39,6 +43,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 #: what an operator takes and yields
 Value = Any
@@ -85,7 +90,8 @@ class Call:
     opset: int = NEWEST
     outputs: tuple[str, ...] = ("",)  # "" for an output that nobody wants
     scope: Mapping[str, Value] = field(default_factory=dict)  # every value that is visible where the node stands
-    element_types: tuple[int, ...] = ()  # the outputs' declared ONNX element types where the file says, else 0
+    input_types: tuple[int, ...] = ()  # ONNX element types (TensorProto.DataType); 0 for an input left out
+    output_types: tuple[int, ...] = ()  # ... where the schema or an attribute tells, else 0
 
     def wants(self, output: int) -> bool:
         return output < len(self.outputs) and bool(self.outputs[output])
@@ -102,8 +108,6 @@ class Operator:
     function: Function
     attributes: Mapping[str, Any]  # accepted attributes → default, `REQUIRED` where there is none
     takes_node: bool
-    unsigned: bool
-    eager: bool  # yields tensors whose shapes depend on data, so that no trace can hold it
 
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -111,15 +115,7 @@ REQUIRED: Any = inspect.Parameter.empty
 _REGISTRY: dict[tuple[str, str], list[Operator]] = {}
 
 
-def onnx(
-    name: str,
-    *,
-    domain: str = "",
-    since: int = OLDEST,
-    until: int = NEWEST,
-    unsigned: bool = False,
-    eager: bool = False,
-) -> Callable[[F], F]:
+def onnx(name: str, *, domain: str = "", since: int = OLDEST, until: int = NEWEST) -> Callable[[F], F]:
     """Register a function for opsets `since` to `until`, both included. Decorators may be stacked."""
 
     def register(function: F) -> F:
@@ -133,7 +129,7 @@ def onnx(
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY
         }
         takes_node = keywords.pop("node", None) is not None
-        entries.append(Operator(domain, name, since, until, function, keywords, takes_node, unsigned, eager))
+        entries.append(Operator(domain, name, since, until, function, keywords, takes_node))
         return function
 
     return register
@@ -169,6 +165,22 @@ def load_all() -> None:
 
 #: the trace under way: stand-ins (by id) → the real tensors that they stand for
 _real: ContextVar[Mapping[int, Tensor] | None] = ContextVar("real", default=None)
+
+
+@contextmanager
+def standing_for(stand_ins: Mapping[int, Tensor]) -> Iterator[None]:
+    """Inside, `known` looks here for the real tensors behind a trace's stand-ins."""
+    token = _real.set(stand_ins)
+    try:
+        yield
+    finally:
+        _real.reset(token)
+
+
+def made(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    """A real tensor even inside a trace: for results that follow from shapes alone."""
+    with _disable_current_modes():
+        return function(*args, **kwargs)
 
 
 def known(x: Tensor) -> Tensor | None:
