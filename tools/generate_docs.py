@@ -123,11 +123,11 @@ def passes() -> str:
     from strop.core.passes import Pass
     from strop.loops import primitives
 
-    assert primitives  # importing it registers them
     rows = []
-    for name, kind in Pass.registry.items():
-        if name.startswith("_"):
+    for title, kind in vars(primitives).items():
+        if title.startswith("_") or not (inspect.isclass(kind) and issubclass(kind, Pass)) or kind is Pass:
             continue
+        name = title.lower()
         change, _, details = inspect.getdoc(kind).partition("\n\n")
         before, _, after = change.partition("→")
         written = f"{name}{{{' '.join(f'{f.name}=…' for f in dataclasses.fields(kind))}}}"

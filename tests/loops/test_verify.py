@@ -64,3 +64,11 @@ def test_faults_inside_expressions_are_found():
 
 def test_what_others_have_written_may_be_read():
     verify([nest(Store(Z, at(i), Load(Y, at(i))))], "plan", [Y])
+
+
+def test_a_guarded_store_does_not_guard_what_it_reads():
+    over = index_of(i) + 1
+    guards = (Guard(over, 8),)
+    verify([nest(Store(Y, (over,), Const(0.0, "f32"), guards=guards))])
+    with pytest.raises(Problem, match="runs from 1 to 8"):
+        verify([nest(Store(Y, (over,), Load(X, (over,)), guards=guards))])

@@ -135,7 +135,7 @@ def whole_division(m: Maker) -> None:
 def number(m: Maker) -> None:
     x = m.any(NUMBERS)
     if x is not None:
-        op = m.pick(("neg", "abs", "sign"))
+        op = m.pick(("neg", "abs", "sign") if m.exact(x) else ("neg", "abs"))
         m.note(build.unary(op, x), m.bound(x), m.exact(x))
 
 

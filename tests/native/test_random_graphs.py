@@ -65,6 +65,43 @@ def test_without_packing(seed, steps):
     compare(random_graph(seed, steps), threads=1, pack=False)
 
 
+class Mixed(torch.nn.Module):
+    """A little of everything that looks at where elements are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.arange(40.0).reshape(8, 5).t()[:, ::2] * 0.05)
+
+    def forward(self, x, y):
+        mixed = torch.where(x > y, x, y * 2) - x.mean(-1, keepdim=True)
+        scores = torch.softmax(mixed @ mixed.transpose(-1, -2), -1)
+        return scores.sum(0), torch.nn.functional.linear(x, self.weight.t()[:, : x.shape[-1]]), x.flatten()[1::2], y
+
+
+def _strided(base: torch.Tensor, how: int) -> torch.Tensor:
+    """The same shape with other strides."""
+    if how == 1:
+        return base.transpose(0, -1).contiguous().transpose(0, -1)
+    if how == 2:
+        return torch.stack((base, base + 1), -1)[..., 0]
+    if how == 3:
+        return base[..., :1].expand(base.shape)
+    return base.flip(-1)[..., ::1] if how == 4 else base
+
+
+@pytest.mark.parametrize("how", range(5))
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3, 1, 4), (7, 4)])
+def test_inputs_of_any_stride(how, shape):
+    generator = torch.Generator().manual_seed(how)
+    x = _strided(torch.randn(shape, generator=generator), how)
+    y = _strided(torch.randn(shape, generator=generator), (how + 2) % 5)
+    module = Mixed()
+    with torch.no_grad():
+        got, wanted = strop.compile(module, (x, y))(x, y), module(x, y)
+    for result, expected in zip(got, wanted):
+        torch.testing.assert_close(result, expected, check_stride=False)
+
+
 @pytest.mark.slow
 @settings(max_examples=1500, derandomize=False)
 @given(SEEDS, STEPS)

@@ -49,7 +49,7 @@ class Access:
         key = ("gep", base, offset.const, SIZES[buffer.dtype])
         found = frame.find(key)
         if found is None:
-            found = frame.code.let(f"getelementptr inbounds {MEMORY[buffer.dtype]}, ptr {base}, i64 {offset.const}")
+            found = frame.code.let(f"getelementptr {MEMORY[buffer.dtype]}, ptr {base}, i64 {offset.const}")
             frame.scope.values[key] = found
         return found
 
@@ -86,6 +86,8 @@ class Access:
             return self._scalar_load(load, offset, guards)
         lanes = chunk.lanes
         if stride == 1 and not load.guards:
+            if load.ahead:
+                self._prefetch(load.buffer, offset + load.ahead)
             return self._vector_load(load.buffer, offset, chunk)
         mask = self._mask(load.guards, chunk)
         other = constant(load.dtype, load.other, lanes)
@@ -157,6 +159,16 @@ class Access:
             return raw
         kind = f"<{lanes} x i8>" if lanes else "i8"
         return self.frame.code.let(f"icmp ne {kind} {raw}, {'zeroinitializer' if lanes else '0'}")
+
+    def _prefetch(self, buffer: Buffer, offset: Index) -> None:
+        """Ask for a line; an address past the end does no harm."""
+        frame = self.frame
+        key = ("prefetch", buffer, offset)
+        if frame.find(key) is None:
+            frame.scope.values[key] = "asked"
+            pointer = self.pointer(buffer, offset)
+            frame.names.declared["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
+            frame.code.emit(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
     def _strided_load(self, buffer: Buffer, offset: Index, stride: int, chunk: Chunk) -> Value:
         code = self.frame.code

@@ -112,12 +112,16 @@ class Guard:
 
 @dataclass(frozen=True)
 class Load:
-    """One element read. Where a guard fails nothing is read and the value is `other`."""
+    """One element read. Where a guard fails nothing is read and the value is `other`.
+
+    `ahead`, set by scheduling, asks for the element so many places later to be brought close.
+    """
 
     buffer: Buffer
     index: tuple[Index, ...]
     guards: tuple[Guard, ...] = ()
     other: float | int | bool = 0
+    ahead: int = 0
 
     @property
     def dtype(self) -> str:
@@ -133,7 +137,7 @@ class Load:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.buffer, self.index, self.guards, self.other))
+        return hash((self.buffer, self.index, self.guards, self.other, self.ahead))
 
     def __hash__(self) -> int:
         return self._hash
@@ -142,15 +146,16 @@ class Load:
         if not any(v in new for v in self.vars):
             return self
         guards = tuple(g.substitute(new) for g in self.guards)
-        return Load(
-            self.buffer,
-            tuple(i.substitute(new) for i in self.index),
-            tuple(g for g in guards if not g.always),
-            self.other,
+        return replace(
+            self,
+            index=tuple(i.substitute(new) for i in self.index),
+            guards=tuple(g for g in guards if not g.always),
         )
 
     def __str__(self) -> str:
         text = f"{self.buffer.name}[{', '.join(map(str, self.index))}]"
+        if self.ahead:
+            text += f"^{self.ahead}"
         if self.guards:
             text = f"({text} if {' and '.join(map(str, self.guards))} else {self.other})"
         return text

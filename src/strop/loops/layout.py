@@ -104,7 +104,7 @@ def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nes
         if load.other == 0:
             zeros = layout.zeros(len(shape))
             guards = tuple(g for g in guards if not _provided(g, load, zeros))
-        return Load(physical, layout.index(load.index, shape), guards, load.other)
+        return replace(load, buffer=physical, index=layout.index(load.index, shape), guards=guards)
 
     def change(store: Store) -> Store:
         value = replace_loads(store.value, read)

@@ -219,7 +219,7 @@ def _expand_scratch(
 ) -> Store:
     def expand(load: Load) -> Load:
         new = grown.get(load.buffer)
-        return load if new is None else Load(new, (*before, *load.index, *after), load.guards, load.other)
+        return load if new is None else replace(load, buffer=new, index=(*before, *load.index, *after))
 
     value = replace_loads(store.value, expand)
     target = grown.get(store.target)
@@ -409,6 +409,76 @@ def _insert_first(nest: Nest, position: int, copy: Nest, target: Buffer) -> Nest
     inner = replace(nest, loops=nest.loops[position + 1 :], name="", note="")
     first = replace(copy, name="", note="")
     return replace(nest, loops=nest.loops[: position + 1], body=(first, inner), scratch=(target,))
+
+
+@dataclass(frozen=True)
+class Alternate(Pass):
+    """for t: for j: S(t, j)   →   for t in pairs: {for j: S(t, j); for j: S(t+1, last - j)}
+
+    Every second iteration of an outer loop walks an inner parallel loop backwards, so that what was read last is read
+    again first: a panel that does not quite fit a cache is found there for the most part.
+    """
+
+    nest: str
+    loop: str
+    inner: str
+
+    def check(self, ir: Nest) -> Verdict:
+        found = _exists(ir, self.loop, self.inner)
+        if not found:
+            return found
+        owner, position = find_loop(ir, self.loop) or (ir, 0)
+        if position != len(owner.loops) - 1 or owner.loops[position].extent < 2:
+            return no(f"`{self.loop}` must be the innermost loop of its nest and run at least twice", ir.name)
+        inside = [loop for item in owner.body if isinstance(item, Nest) for loop in item.all_loops]
+        walked = [loop for loop in inside if loop.name == self.inner]
+        if not walked or any(loop.kind != "parallel" for loop in walked):
+            return no(f"`{self.inner}` must be a parallel loop inside `{self.loop}`", ir.name)
+        return yes()
+
+    def apply(self, ir: Nest) -> Nest:
+        return change_loop(ir, self.loop, self._alternate)
+
+    def _alternate(self, nest: Nest, position: int) -> Nest:
+        loop = nest.loops[position]
+        pairs = Var(f"{self.loop}.o", loop.extent // 2)
+        step = index_of(pairs) * 2
+        forward = nest.substitute({loop.var: step}).body
+        backward = tuple(self._reversed(item) for item in nest.substitute({loop.var: step + 1}).body)
+        halves = Nest((replace(loop, var=pairs),), (*forward, *backward), nest.scratch)
+        if loop.extent % 2 == 0:
+            return replace(halves, loops=(*nest.loops[:position], *halves.loops), name=nest.name, origin=nest.origin, note=nest.note)
+        last = Nest((), nest.substitute({loop.var: index_of(loop.extent - 1)}).body, nest.scratch)
+        return replace(nest, loops=nest.loops[:position], body=(halves, last), scratch=())
+
+    def _reversed(self, item: Store | Nest) -> Store | Nest:
+        if isinstance(item, Store):
+            return item
+        back = {loop.var: index_of(loop.var) * -1 + (loop.extent - 1) for loop in item.loops if loop.name == self.inner}
+        body = tuple(self._reversed(i) for i in item.body)
+        return replace(item, body=body).substitute(back)
+
+
+@dataclass(frozen=True)
+class Prefetch(Pass):
+    """… w[i] …   →   … w[i] …, and w[i + ahead] is on its way"""
+
+    nest: str
+    buffer: str
+    ahead: int
+
+    def check(self, ir: Nest) -> Verdict:
+        if self.ahead < 1:
+            return no(f"`ahead` must be at least 1, got {self.ahead}", ir.name)
+        if not any(load.buffer.name == self.buffer for s in ir.stores for load in loads(s)):
+            return no(f"`{self.buffer}` is not read", ir.name)
+        return yes()
+
+    def apply(self, ir: Nest) -> Nest:
+        def read(load: Load) -> Load:
+            return replace(load, ahead=self.ahead) if load.buffer.name == self.buffer else load
+
+        return ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
 
 
 @dataclass(frozen=True)

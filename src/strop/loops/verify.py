@@ -49,7 +49,7 @@ def _faults(nest: Nest, bound: frozenset[Var], scratch: frozenset[Buffer]) -> It
 def _statement_faults(store: Store, bound: frozenset[Var], scratch: frozenset[Buffer]) -> Iterator[str]:
     if store.value.dtype != store.target.dtype:
         yield f"`{store}` stores {store.value.dtype} into {store.target}"
-    yield from _access_faults(store.target, store.index, (), bound, scratch)
+    yield from _access_faults(store.target, store.index, store.guards, bound, scratch)
     for load in loads(store):
         yield from _access_faults(load.buffer, load.index, load.guards, bound, scratch)
 

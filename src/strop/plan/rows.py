@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strop.loops.ir import Load, Loop, Nest, Store, loads
-from strop.loops.primitives import Lanes, Pack, Sink, Split, Unroll, Vectorise
+from strop.loops.primitives import Alternate, Lanes, Pack, Sink, Split, Unroll, Vectorise
 from strop.plan.analyse import Contraction, contraction, heavy
 
 if TYPE_CHECKING:
@@ -52,6 +52,20 @@ def _inner_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.focus = tuple(loop.name for loop in found.nest.loops)
     tile_contraction(recipe, found)
     recipe.focus = ()
+    _walk_back(recipe, found)
+
+
+def _walk_back(recipe: Recipe, found: Contraction) -> None:
+    """Weights that every step of a sequential loop reads, and that L2 nearly holds, are read to and fro."""
+    nest, l2 = recipe.nest, recipe.target.l2
+    weights = sum(load.buffer.bytes for load in found.operands if load.buffer.space != "scratch")
+    if not nest.loops or nest.loops[-1].kind != "sequential" or not l2 // 2 < weights < 4 * l2:
+        return
+    for loop in found.nest.loops:
+        one = Alternate(recipe.name, nest.loops[-1].name, f"{loop.name}.o")
+        if one.check(nest):
+            recipe.do(one)
+            return
 
 
 def _vectorise_outside(recipe: Recipe) -> bool:

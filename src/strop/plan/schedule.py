@@ -12,11 +12,12 @@ from math import gcd
 from strop.core.passes import Pass
 from strop.core.target import Target
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
-from strop.loops.primitives import find_loop, Fuse, Lanes, Pack, Parallelise, Reorder, Sink, Split, Unroll, Vectorise
+from strop.loops.primitives import find_loop, Fuse, Lanes, Pack, Parallelise, Prefetch, Reorder, Sink, Split, Unroll, Vectorise
 from strop.loops.index import Quotient, Remainder
 from strop.plan.analyse import accesses, Contraction, contraction, fusable, heavy, stride_within, work
 from strop.plan.tiles import Demand, Tile, best
 
+PREFETCH_BYTES = 4096  # how far ahead weights are asked for where each is used once
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
 CONSTANT = ("param", "packed", "const")
 
@@ -203,6 +204,15 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.do(Vectorise(recipe.name, lane))
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
+    if tile.rows <= 2:
+        _prefetch(recipe, lane)
+
+
+def _prefetch(recipe: Recipe, lane: str) -> None:
+    """With few rows per weight the tile waits for memory: ask for weights well before they are needed."""
+    for load in dict.fromkeys(load for s in recipe.at.stores for load in loads(s)):
+        if load.buffer.bytes > recipe.target.l1 and any(v.name == lane for v in load.vars) and not load.ahead:
+            recipe.do(Prefetch(recipe.name, load.buffer.name, PREFETCH_BYTES // 4))
 
 
 def _fuse_parallel(recipe: Recipe) -> None:

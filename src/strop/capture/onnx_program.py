@@ -1,0 +1,366 @@
+"""An ONNX graph made ready to be interpreted: operators found, attributes read, steps in order, nothing undefined."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from strop.capture.onnx_file import dense, place_of, subgraphs, tensor_of
+from strop.capture.onnx_ops import OLDEST, REQUIRED, Operator, find
+from strop.core.problem import Problem
+
+_DOMAINS = {"ai.onnx": ""}
+#: attributes that name the element type of a result
+_TYPED_BY = ("to", "dtype", "output_dtype", "output_datatype")
+#: functions inside functions, and calls of them
+DEEPEST = 16
+
+
+@dataclass(frozen=True)
+class Typing:
+    """Where each output's element type comes from: an input of that position, or a fixed type."""
+
+    inputs: tuple[int, ...]  # -1: none
+    fixed: tuple[int, ...]  # 0: none
+
+    def of(self, output: int, inputs: Sequence[int]) -> int:
+        if output >= len(self.inputs):
+            output = len(self.inputs) - 1  # variadic
+        if output < 0:
+            return 0
+        position = self.inputs[output]
+        return inputs[position] if 0 <= position < len(inputs) and inputs[position] else self.fixed[output]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node."""
+
+    place: str  # for messages
+    path: str  # for people who look at the compiled program
+    op: str
+    opset: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]  # graphs as `Program`s
+    operator: Operator | None  # one of these two, or the file was refused
+    function: Program | None
+    captured: tuple[str, ...]  # what the graphs among the attributes read from outside
+    typing: Typing
+    dead: list[str] = field(default_factory=list)  # values that nobody reads afterwards
+
+
+@dataclass(frozen=True)
+class Program:
+    """A graph or a function: steps in an order in which every value is made before it is read."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    constants: Mapping[str, Any]
+    captured: tuple[str, ...]
+    output_types: tuple[int, ...] = ()
+    constant_types: Mapping[str, int] = field(default_factory=dict)
+
+
+class Reader:
+    """Reads the graphs of one model."""
+
+    def __init__(self, model: ModelProto, folder: Path | None) -> None:
+        self.folder = folder
+        self.opsets = _opsets(model.opset_import)
+        self.functions = {(_DOMAINS.get(f.domain, f.domain), f.name, f.overload): f for f in model.functions}
+        self.depth = 0
+
+    def graph(self, graph: GraphProto, outer: frozenset[str] = frozenset(), opsets: Mapping[str, int] | None = None,
+              given: Mapping[str, AttributeProto] | None = None) -> Program:  # fmt: skip
+        """A graph; `outer` are the names that it may read from around it."""
+        inputs = tuple(value.name for value in graph.input)
+        constants, types = self._constants(graph)
+        return self._program(
+            graph.name, inputs, tuple(value.name for value in graph.output), graph.node, constants, types, outer,
+            opsets or self.opsets, given or {}, tuple(element_type_of(value.type) for value in graph.output),
+        )  # fmt: skip
+
+    def function(self, function: FunctionProto, node: NodeProto) -> Program:
+        """A function's body as this node calls it."""
+        if self.depth >= DEEPEST:
+            raise Problem("STR121", f"functions call one another more than {DEEPEST} deep", where=place_of(node))
+        given = {attribute.name: attribute for attribute in function.attribute_proto}
+        given.update({attribute.name: attribute for attribute in node.attribute})
+        self.depth += 1
+        try:
+            opsets = {**self.opsets, **_opsets(function.opset_import)}
+            return self._program(
+                function.name, tuple(function.input), tuple(function.output), function.node, {}, {}, frozenset(),
+                opsets, given,
+            )  # fmt: skip
+        finally:
+            self.depth -= 1
+
+    def _constants(self, graph: GraphProto) -> tuple[dict[str, Any], dict[str, int]]:
+        constants: dict[str, Any] = {}
+        types: dict[str, int] = {}
+        for proto in graph.initializer:
+            constants[proto.name] = tensor_of(proto, self.folder)
+            types[proto.name] = proto.data_type
+        for sparse in graph.sparse_initializer:
+            constants[sparse.values.name] = dense(sparse, self.folder)
+            types[sparse.values.name] = sparse.values.data_type
+        return constants, types
+
+    def _program(
+        self, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...], nodes: Sequence[NodeProto],
+        constants: dict[str, Any], types: dict[str, int], outer: frozenset[str], opsets: Mapping[str, int],
+        given: Mapping[str, AttributeProto], output_types: tuple[int, ...] = (),
+    ) -> Program:  # fmt: skip
+        nodes = _ordered(nodes, {*inputs, *constants, *outer}, outputs)
+        steps = []
+        visible = {*inputs, *constants, *outer}
+        captured: dict[str, None] = {}
+        for index, node in enumerate(nodes):
+            step = self._step(node, index, frozenset(visible), opsets, given)
+            captured.update(dict.fromkeys(n for n in (*step.inputs, *step.captured) if n in outer))
+            visible.update(n for n in step.outputs if n)
+            steps.append(step)
+        missing = next((n for n in outputs if n not in visible), None)
+        if missing is not None:
+            raise Problem("STR121", f"nothing makes the output `{missing}`", where=f"graph `{name}`")
+        captured.update(dict.fromkeys(n for n in outputs if n in outer))
+        _mark_dead(steps, {*inputs, *(n for s in steps for n in s.outputs)}, outputs)
+        return Program(name, inputs, outputs, tuple(steps), constants, tuple(captured), output_types, types)
+
+    def _step(self, node: NodeProto, index: int, visible: frozenset[str], opsets: Mapping[str, int],
+              given: Mapping[str, AttributeProto]) -> Step:  # fmt: skip
+        domain = _DOMAINS.get(node.domain, node.domain)
+        place = place_of(node)
+        attributes, programs = self._attributes(node, visible, opsets, given)
+        captured = tuple(dict.fromkeys(name for program in programs for name in program.captured))
+        local = self.functions.get((domain, node.op_type, node.overload))
+        if domain not in opsets and local is None and domain in ("", "ai.onnx.ml"):
+            raise Problem("STR121", f"the model does not say which opset of `{domain}` it uses", where=place)
+        opset = opsets.get(domain, 1)
+        operator, function = None, None
+        if local is not None:
+            function = self.function(local, node)
+        else:
+            operator = find(domain, node.op_type, max(opset, OLDEST) if domain == "" else opset)
+            if operator is None:
+                function = self._defined(node, domain, opset, place)
+            else:
+                _check_attributes(operator, attributes, place)
+        return Step(
+            place=place,
+            path=_path(node.name) or f"{node.op_type.lower()}_{index}",
+            op=node.op_type,
+            opset=opset,
+            inputs=tuple(node.input),
+            outputs=tuple(node.output),
+            attributes=attributes,
+            operator=operator,
+            function=function,
+            captured=captured,
+            typing=_typing(domain, node.op_type, opset, next((attributes[a] for a in _TYPED_BY if a in attributes), 0)),
+        )
+
+    def _attributes(
+        self, node: NodeProto, visible: frozenset[str], opsets: Mapping[str, int], given: Mapping[str, AttributeProto]
+    ) -> tuple[dict[str, Any], list[Program]]:
+        values: dict[str, Any] = {}
+        programs: list[Program] = []
+        for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                if attribute.ref_attr_name not in given:
+                    continue
+                attribute = _renamed(given[attribute.ref_attr_name], attribute.name)
+            if attribute.type == AttributeProto.GRAPH:
+                program = self.graph(attribute.g, visible, opsets, given)
+                programs.append(program)
+                values[attribute.name] = program
+            else:
+                values[attribute.name] = self._attribute(attribute, place_of(node))
+        return values, programs
+
+    def _attribute(self, attribute: AttributeProto, place: str) -> Any:
+        if attribute.type == AttributeProto.TENSOR:
+            return Stored(tensor_of(attribute.t, self.folder), attribute.t.data_type)
+        if attribute.type == AttributeProto.SPARSE_TENSOR:
+            return Stored(dense(attribute.sparse_tensor, self.folder), attribute.sparse_tensor.values.data_type)
+        try:
+            value = onnx.helper.get_attribute_value(attribute)
+        except Exception as error:
+            raise Problem("STR121", f"the attribute `{attribute.name}` cannot be read: {error}", where=place) from error
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if isinstance(value, (list, tuple)) or hasattr(value, "__len__") and not isinstance(value, str):
+            return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value]
+        return value
+
+    def _defined(self, node: NodeProto, domain: str, opset: int, place: str) -> Program:
+        """ONNX's own definition of an operator in terms of others, where it has one."""
+        proto = _definition(domain, node.op_type, opset)
+        if proto is None:
+            raise Problem("STR123", f"the operator {_full(domain, node.op_type)} of opset {opset} is not covered",
+                          where=place, help="docs/onnx.md lists the operators that are")  # fmt: skip
+        return self.function(proto, node)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A tensor attribute and its ONNX element type."""
+
+    value: Any
+    element_type: int
+
+
+def element_type_of(proto: onnx.TypeProto) -> int:
+    """The element type of a tensor, of a sequence's tensors, or of what an optional holds."""
+    kind = proto.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        return int(getattr(proto, kind).elem_type)
+    if kind in ("sequence_type", "optional_type"):
+        return element_type_of(getattr(proto, kind).elem_type)
+    return 0
+
+
+def _opsets(imports: Iterable[Any]) -> dict[str, int]:
+    return {_DOMAINS.get(entry.domain, entry.domain): int(entry.version) for entry in imports}
+
+
+def _ordered(nodes: Sequence[NodeProto], known: set[str], outputs: Sequence[str]) -> list[NodeProto]:
+    """The nodes in an order in which inputs come first; a Problem for circles, doubles and the undefined."""
+    makers: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for name in node.output:
+            if name and (name in makers or name in known):
+                raise Problem("STR121", f"`{name}` is made twice", where=place_of(node))
+            if name:
+                makers[name] = index
+    needs = [sorted({makers[n] for n in _reads(node) if n in makers}) for node in nodes]
+    for node, node_needs in zip(nodes, needs):
+        unknown = next((n for n in node.input if n and n not in makers and n not in known), None)
+        if unknown is not None:
+            raise Problem("STR121", f"nothing makes its input `{unknown}`", where=place_of(node))
+    if all(need < index for index, node_needs in enumerate(needs) for need in node_needs):
+        return list(nodes)
+    return _sorted(nodes, needs)
+
+
+def _sorted(nodes: Sequence[NodeProto], needs: Sequence[Sequence[int]]) -> list[NodeProto]:
+    waiting = [len(set(n)) for n in needs]
+    users: list[list[int]] = [[] for _ in nodes]
+    for index, node_needs in enumerate(needs):
+        for need in set(node_needs):
+            users[need].append(index)
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    order: list[NodeProto] = []
+    for index in ready:
+        order.append(nodes[index])
+        for user in users[index]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                ready.append(user)
+    if len(order) < len(nodes):
+        stuck = next(index for index, count in enumerate(waiting) if count)
+        raise Problem("STR121", "it depends on its own result", where=place_of(nodes[stuck]),
+                      help="the graph has a circle")  # fmt: skip
+    return order
+
+
+def _reads(node: NodeProto) -> Iterable[str]:
+    """Every name that a node or a graph inside it reads."""
+    yield from (name for name in node.input if name)
+    for graph in subgraphs(node):
+        for inner in graph.node:
+            yield from _reads(inner)
+        yield from (value.name for value in graph.output)
+
+
+def _mark_dead(steps: Sequence[Step], own: set[str], outputs: Sequence[str]) -> None:
+    last: dict[str, int] = {}
+    for index, step in enumerate(steps):
+        for name in (*step.inputs, *step.captured, *step.outputs):
+            if name in own:
+                last[name] = index
+    for name, index in last.items():
+        if name not in outputs:
+            steps[index].dead.append(name)
+
+
+def _check_attributes(operator: Operator, attributes: Mapping[str, Any], place: str) -> None:
+    unknown = next((name for name in attributes if name not in operator.attributes), None)
+    if unknown is not None:
+        raise Problem("STR123", f"its attribute `{unknown}` is not covered", where=place,
+                      help="docs/onnx.md lists the operators that are")  # fmt: skip
+    missing = next((n for n, default in operator.attributes.items() if default is REQUIRED and n not in attributes), "")
+    if missing:
+        raise Problem("STR121", f"it lacks its attribute `{missing}`", where=place)
+
+
+def _path(name: str) -> str:
+    """`/model/layers.0/MatMul` as a module path."""
+    return ".".join(part for part in name.replace("::", "/").split("/") if part)
+
+
+def _full(domain: str, op: str) -> str:
+    return f"{domain}::{op}" if domain else op
+
+
+def _renamed(attribute: AttributeProto, name: str) -> AttributeProto:
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    copy.name = name
+    return copy
+
+
+_ELEMENT_TYPES = {
+    f"tensor({name.lower().replace('double', 'double')})": number for name, number in TensorProto.DataType.items()
+}
+
+
+@functools.cache
+def _schema(domain: str, op: str, opset: int) -> Any:
+    try:
+        return onnx.defs.get_schema(op, opset, domain)
+    except Exception:  # SchemaError is not exported under one name by every version
+        return None
+
+
+@functools.cache
+def _definition(domain: str, op: str, opset: int) -> FunctionProto | None:
+    schema = _schema(domain, op, opset)
+    if schema is None or not schema.has_function:
+        return None
+    proto: FunctionProto = schema.function_body
+    return proto
+
+
+def _typing(domain: str, op: str, opset: int, declared: Any) -> Typing:
+    inputs, fixed, open_ = _schema_typing(domain, op, opset)
+    if declared and isinstance(declared, int):
+        fixed = tuple(declared if is_open else known for known, is_open in zip(fixed, open_))
+    return Typing(inputs, fixed)
+
+
+@functools.cache
+def _schema_typing(domain: str, op: str, opset: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
+    """Per output: the input that shares its type variable, its fixed type, whether only an attribute can tell."""
+    schema = _schema(domain, op, opset)
+    if schema is None:
+        return (), (), ()
+    first: dict[str, int] = {}
+    for position, formal in enumerate(schema.inputs):
+        first.setdefault(formal.type_str, position)
+    inputs = tuple(first.get(formal.type_str, -1) for formal in schema.outputs)
+    fixed = tuple(_ELEMENT_TYPES.get(formal.type_str, 0) for formal in schema.outputs)
+    return inputs, fixed, tuple(i < 0 and not f for i, f in zip(inputs, fixed))
+
+
+Resolve = Callable[[str], Any]

@@ -1,0 +1,275 @@
+"""What `strop.compile("model.onnx")` returns: called by name with arrays, or like any module with tensors.
+
+    run = strop.compile("model.onnx")
+    run({"x": array})          # → {"y": array}: NumPy in, NumPy out; tensors in, tensors out
+    run(tensor)                # → tensor, or a tuple of them: as an nn.Module
+
+A variant is compiled for the first call of each set of input shapes. Inputs whose values decide shapes inside the model
+(the shape of a Reshape, the axes of a reduction) are bound to their values, one variant each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from strop.capture.onnx import (
+    LARGEST_BOUND,
+    Captured,
+    Fixed,
+    Given,
+    Made,
+    NeedsValues,
+    OnnxModule,
+    Port,
+    as_numpy,
+    bound,
+    capture,
+)
+from strop.capture.onnx_ops.element_types import from_numpy
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.core.problem import Problem
+from strop.run.dispatch import Dispatcher, take_apart
+from strop.run.entry import default_build
+from strop.run.module import CompiledModule
+from strop.run.outputs import Alias, Computed, Output, Plain
+from strop.run.variants import Build, Traced
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+class Constant(Plain):
+    """An output that is known without running anything; each call gets its own copy."""
+
+    def value(self, given: Sequence[Tensor], state: Mapping[str, Tensor], made: Sequence[Tensor]) -> Any:
+        return self.constant.clone() if isinstance(self.constant, Tensor) else self.constant
+
+
+class CompiledOnnx(CompiledModule):
+    """A compiled ONNX model."""
+
+    _bound: set[int]
+    _traced: dict[Hashable, Captured]
+
+    def __init__(self, model: OnnxModule, options: Options, journal: Journal, build: Build) -> None:
+        self.__dict__["_bound"] = set()
+        self.__dict__["_traced"] = {}
+        super().__init__(Dispatcher(model, options, journal, self._trace, build))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        return tuple(port.name for port in self._ports)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return tuple(port.name for port in self._model.outputs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], Mapping):
+            return self.run(args[0])
+        return super().__call__(*args, **kwargs)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name, for inputs by name: arrays for arrays, tensors for tensors."""
+        tensors = any(isinstance(value, Tensor) for value in feeds.values())
+        with torch.no_grad():
+            results = self(*self.arguments(feeds))
+        results = results if isinstance(results, tuple) else (results,)
+        named = zip(self._model.outputs, results)
+        return {port.name: value if tensors else as_numpy(value, port.element_type) for port, value in named}
+
+    def arguments(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The inputs in the model's order; a Problem for missing, unknown and ill-typed ones."""
+        unknown = next((name for name in feeds if name not in self.input_names), None)
+        if unknown is not None:
+            raise Problem("STR105", f"the model has no input `{unknown}`", help=self._expected())
+        missing = next((p for p in self._ports[: self._model.required] if p.name not in feeds), None)
+        if missing is not None and missing.kind != "optional":
+            raise Problem("STR105", f"the input `{missing.name}` is missing", help=self._expected())
+        args = [_checked(feeds.get(port.name), port) for port in self._ports]
+        while len(args) > self._model.required and args[-1] is None:
+            args.pop()
+        return args
+
+    def prepare(self, *args: Any) -> None:
+        """Compile the variant for these inputs now."""
+        self._dispatcher.prepare(self._prepared(args), {})
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = tuple(self.arguments({**dict(zip(self.input_names, args)), **kwargs}))
+        try:
+            args = self._prepared(args)
+        except Exception as error:
+            result = self._original(*args)
+            self.journal.warn("fallback", self._model.name, f"runs eager: {error}")
+        else:
+            result = super().forward(*args)
+        return result[0] if isinstance(result, tuple) and len(result) == 1 else result
+
+    def _prepared(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with those bound whose values decide the program; traces it where that is new."""
+        while True:
+            args = tuple(bound(a) if i in self._bound and isinstance(a, Tensor) else a for i, a in enumerate(args))
+            arguments = take_apart(args, {})
+            if isinstance(arguments, str) or self._dispatcher.variants.find(self._form, arguments.key) is not None:
+                return args
+            try:
+                with torch.inference_mode(False), torch.no_grad():
+                    self._traced[arguments.key] = capture(self._model, args)
+                return args
+            except NeedsValues as needs:
+                fresh = needs.inputs - self._bound
+                if not fresh or not all(_bindable(args[i]) for i in fresh):
+                    raise needs.problem from needs
+                self._bound.update(fresh)
+
+    def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        arguments = take_apart(args, kwargs)
+        assert not isinstance(arguments, str) and isinstance(model, OnnxModule)
+        captured = self._traced.pop(arguments.key, None) or capture(model, args)
+        return Traced(captured.graph, tuple(map(_output, captured.outputs)), captured.out_spec, captured.constants)
+
+    @property
+    def _form(self) -> int:
+        return self._dispatcher.state.current().form
+
+    @property
+    def _model(self) -> OnnxModule:
+        assert isinstance(self._original, OnnxModule)
+        return self._original
+
+    @property
+    def _ports(self) -> tuple[Port, ...]:
+        return self._model.inputs
+
+    def _expected(self) -> str:
+        return "it takes: " + ", ".join(map(describe, self._ports[: self._model.required]))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledOnnx:
+        import copy
+
+        like = self._dispatcher
+        return CompiledOnnx(copy.deepcopy(self._model, memo), like.options, like.journal, like.build)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._original, self._dispatcher.options)
+
+
+def compile_onnx(
+    source: Any,
+    args: Sequence[Any] | Mapping[str, Any] | Tensor = (),
+    *,
+    shapes: Shapes | None = None,
+    options: Options | None = None,
+    journal: Journal | None = None,
+    build: Build | None = None,
+) -> CompiledOnnx:
+    """Compile a model from a path, bytes or a ModelProto.
+
+    The first variant is compiled at once when its shapes are known: from `args`, from `shapes`, or from the file.
+    """
+    model = source if isinstance(source, OnnxModule) else OnnxModule(source, _name(source))
+    made = CompiledOnnx(model, options or Options.from_environment(), journal or Journal(), build or default_build)
+    given: Sequence[Any] | None
+    if isinstance(args, Mapping):
+        given = made.arguments(args)
+    elif isinstance(args, Tensor):
+        given = (args,)
+    else:
+        given = tuple(args) or examples(model, shapes or {}, demand=bool(shapes))
+    if given is not None:
+        try:
+            made.prepare(*(_tensor(value) for value in given))
+        except Problem as problem:
+            if problem.code != "STR106":
+                raise
+            made.journal.add("fallback", model.name, f"runs eager: {problem.message}", where=str(problem.where))
+    return made
+
+
+def examples(model: OnnxModule, shapes: Shapes, *, demand: bool = True) -> tuple[Tensor, ...] | None:
+    """Inputs of the declared element types and shapes; None where an extent is open, or a Problem with `demand`."""
+    unknown = next((name for name in shapes if name not in {port.name for port in model.inputs}), None)
+    if unknown is not None:
+        raise Problem("STR001", f"the model has no input `{unknown}`",
+                      help="it takes: " + ", ".join(map(describe, model.inputs)))  # fmt: skip
+    made = []
+    generator = torch.Generator().manual_seed(0)
+    for port in model.inputs[: model.required]:
+        shape = tuple(shapes[port.name]) if port.name in shapes else port.static
+        if shape is None or port.dtype is None:
+            if not demand:
+                return None
+            raise Problem("STR102", f"the input {describe(port)} has no fixed shape",
+                          help=f"give it: --shape {port.name}=1,3,224,224, or shapes={{…}}")  # fmt: skip
+        made.append(_example(shape, port.dtype, generator))
+    return tuple(made)
+
+
+def _example(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    if dtype.is_floating_point:
+        return torch.rand(shape, generator=generator).to(dtype)
+    return torch.ones(shape, dtype=dtype)
+
+
+def describe(port: Port) -> str:
+    shape = "?" if port.shape is None else ",".join("?" if e is None else str(e) for e in port.shape)
+    dtype = str(port.dtype).removeprefix("torch.") if port.dtype else "string"
+    return f"`{port.name}`: {dtype}[{shape}]"
+
+
+def _output(output: Fixed | Given | Made) -> Output:
+    if isinstance(output, Made):
+        return Computed(output.index)
+    if isinstance(output, Given):
+        return Alias(output.source, (torch.clone,))
+    return Constant(output.value)
+
+
+def _bindable(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.numel() <= LARGEST_BOUND
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_tensor(item) for item in value]
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
+        return from_numpy(value)
+    return value
+
+
+def _checked(value: Any, port: Port) -> Any:
+    """An argument as a tensor of the type that the model declares."""
+    if value is None:
+        return None
+    if isinstance(value, (bool, int, float, np.generic)):
+        value = np.asarray(value)
+    value = _tensor(value)
+    if not isinstance(value, Tensor) or port.kind != "tensor" or port.dtype is None:
+        return value
+    if value.dtype != port.dtype:
+        raise Problem("STR105", f"the input {describe(port)} was given as {str(value.dtype).removeprefix('torch.')}",
+                      help="convert it first")  # fmt: skip
+    if port.shape is not None and len(port.shape) != value.dim():
+        raise Problem("STR105", f"the input {describe(port)} was given a shape of {list(value.shape)}",
+                      help="the number of dimensions differs")  # fmt: skip
+    wrong = next((i for i, e in enumerate(port.shape or ()) if isinstance(e, int) and e != value.shape[i]), None)
+    if wrong is not None:
+        raise Problem("STR105", f"the input {describe(port)} was given a shape of {list(value.shape)}",
+                      help=f"dimension {wrong} is fixed by the model")  # fmt: skip
+    return value
+
+
+def _name(source: Any) -> str:
+    return os.fspath(source).rsplit("/", 1)[-1].removesuffix(".onnx") if isinstance(source, (str, os.PathLike)) else ""
+
+
+def _unpickled(model: OnnxModule, options: Options) -> CompiledOnnx:
+    return CompiledOnnx(model, options, Journal(), default_build)
