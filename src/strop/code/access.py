@@ -196,9 +196,7 @@ class Access:
         frame, lanes, element = self.frame, chunk.lanes, MEMORY[buffer.dtype]
         kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
         offsets = self.lanes_of(offset)
-        pointers = frame.code.let(
-            f"getelementptr {element}, ptr {self.pointers[buffer]}, <{lanes} x i64> {offsets}"
-        )
+        pointers = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, <{lanes} x i64> {offsets}")
         name = f"@llvm.masked.gather.v{lanes}{_suffix(buffer.dtype)}.v{lanes}p0"
         frame.names.declared[f"declare {kind} {name}(<{lanes} x ptr>, i32, {mask_kind}, {kind})"] = None
         if buffer.dtype == "bool":

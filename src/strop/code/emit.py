@@ -293,7 +293,9 @@ class _Emitter:
             if chunk.partial and self._idle_lanes_matter(store, chunk) and key in self.cells:
                 # the idle lanes are elements of their own: they keep what they hold
                 mask, old = self.access.lane_mask(chunk), self.cells[key].name
-                value = Value(self.frame.code.select(mask, value.name, old, value.dtype, value.lanes), value.dtype, value.lanes)
+                value = Value(
+                    self.frame.code.select(mask, value.name, old, value.dtype, value.lanes), value.dtype, value.lanes
+                )
         self.cells[key] = value
 
     def _idle_lanes_matter(self, store: Store, chunk: Chunk) -> bool:

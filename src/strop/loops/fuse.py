@@ -12,27 +12,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
-from typing import Protocol
 
+from strop.core.journal import Journal
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
-from strop.loops.ir import Apply, Buffer, Expr, Load, Loop, Nest, Store, index_loads, loads, replace_loads
+from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, index_loads, loads, replace_loads
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 
 #: functions that cost tens of cycles: never computed twice
 EXPENSIVE = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid pow "
-    "atan2 fmod mod floordiv truncdiv div sqrt rsqrt reciprocal".split()
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+        "sigmoid",
+        "pow",
+        "atan2",
+        "fmod",
+        "mod",
+        "floordiv",
+        "truncdiv",
+        "div",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+    ]
 )
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 
 
-class Log(Protocol):
-    def add(self, kind: str, subject: str, message: str = "", **data: object) -> object: ...
-
-
-def fuse(lowered: Lowered, journal: Log) -> Lowered:
+def fuse(lowered: Lowered, journal: Journal) -> Lowered:
     """Fuse until nothing more can be."""
     work = _Fusion(list(lowered.nests), lowered, journal)
     work.run()
@@ -40,7 +67,7 @@ def fuse(lowered: Lowered, journal: Log) -> Lowered:
 
 
 class _Fusion:
-    def __init__(self, steps: list[Step], lowered: Lowered, journal: Log) -> None:
+    def __init__(self, steps: list[Step], lowered: Lowered, journal: Journal) -> None:
         self.steps = steps
         self.kept = frozenset(lowered.outputs)
         self.journal = journal
@@ -96,7 +123,9 @@ class _Fusion:
             consumer = self.steps[i]
             assert isinstance(consumer, Nest)
             self.steps[i] = inline(producer, consumer)
-            self.journal.add("fusion", consumer.name, f"computes {producer.name} where it reads it", saved_bytes=2 * buffer.bytes)
+            self.journal.add(
+                "fusion", consumer.name, f"computes {producer.name} where it reads it", saved_bytes=2 * buffer.bytes
+            )
         del self.steps[position]
         return True
 
@@ -193,7 +222,10 @@ def can_inline(producer: Nest, consumer: Step, readers: int) -> Verdict:
     used = _operations(store.value)
     if any(True for _ in loads(store)) is False and len(used) <= CHEAP_OPERATIONS:
         return yes("it reads nothing")
-    if any(load.guards or any(True for i in load.index for _ in index_loads(i)) for load in loads(store)) and readers > 1:
+    if (
+        any(load.guards or any(True for i in load.index for _ in index_loads(i)) for load in loads(store))
+        and readers > 1
+    ):
         return no("it is read twice and its own reads are guarded or data-dependent")
     evaluations = _evaluations(consumer, store.target)
     size = max(store.target.size, 1)
@@ -319,13 +351,24 @@ def _insert(nest: Nest, store: Store, held: Buffer, added: Sequence[Store]) -> N
         if item is store:
             body.append(Store(held, (), store.value))
             body.append(replace(store, value=Load(held, ())))
-            body.extend(replace(s, guards=(*s.guards, *store.guards)) for s in added)
+            body.extend(_under(s, store.guards) for s in added)
             scratch = (*scratch, held)
         elif isinstance(item, Nest):
             body.append(_insert(item, store, held, added))
         else:
             body.append(item)
     return replace(nest, body=tuple(body), scratch=scratch)
+
+
+def _under(store: Store, guards: tuple[Guard, ...]) -> Store:
+    """A statement that runs only where the guards hold: it neither writes nor reads elsewhere."""
+    if not guards:
+        return store
+
+    def read(load: Load) -> Load:
+        return load if load.buffer.space == "scratch" else replace(load, guards=(*load.guards, *guards))
+
+    return replace(store, value=replace_loads(store.value, read), guards=(*store.guards, *guards))
 
 
 def _drop_store(nest: Nest, buffer: Buffer) -> Nest:

@@ -13,7 +13,7 @@ knows an operator by name; `loops/lower` writes nests, `loops/primitives` reshap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod

@@ -98,7 +98,12 @@ class Split(Pass):
         loop = nest.loops[position]
         outer, inner = Var(f"{self.loop}.o", count), Var(f"{self.loop}.i", size)
         value = index_of(outer) * size + index_of(inner) + first
-        loops = (*nest.loops[:position], replace(loop, var=outer), replace(loop, var=inner), *nest.loops[position + 1 :])
+        loops = (
+            *nest.loops[:position],
+            replace(loop, var=outer),
+            replace(loop, var=inner),
+            *nest.loops[position + 1 :],
+        )
         return replace(nest.substitute({loop.var: value}), loops=loops)
 
 
@@ -228,7 +233,9 @@ def _expand_scratch(
     return replace(store, target=target, index=(*before, *store.index, *after), value=value)
 
 
-def _sink_into(body: tuple[Store | Nest, ...], loops: tuple[Loop, ...], around: tuple[str, ...]) -> tuple[Store | Nest, ...]:
+def _sink_into(
+    body: tuple[Store | Nest, ...], loops: tuple[Loop, ...], around: tuple[str, ...]
+) -> tuple[Store | Nest, ...]:
     """Loops around each run of statements (and of nests named in `around`), innermost in every other nest."""
     made: list[Store | Nest] = []
     run: list[Store | Nest] = []
@@ -300,7 +307,11 @@ class Lanes(Pass):
         statements = [s for s in nest.body if isinstance(s, Store)]
         reducing = [s for s in statements if s.reduce]
         start = [
-            Store(partial[s.target, s.index], (index_of(lane.var),), Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype))
+            Store(
+                partial[s.target, s.index],
+                (index_of(lane.var),),
+                Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype),
+            )
             for s in reducing
         ]
         body: list[Store | Nest] = [Nest((lane,), tuple(start))]
@@ -314,7 +325,8 @@ class Lanes(Pass):
             body.append(Nest(around, (remainder,)) if around else remainder)
         across = Loop(lane.var, "reduce")
         final = [
-            Store(s.target, s.index, Load(partial[s.target, s.index], (index_of(lane.var),)), s.reduce) for s in reducing
+            Store(s.target, s.index, Load(partial[s.target, s.index], (index_of(lane.var),)), s.reduce)
+            for s in reducing
         ]
         body.append(Nest((across,), tuple(final)))
         return Nest((), tuple(body), tuple(partial.values()))
@@ -386,7 +398,9 @@ class Pack(Pass):
         source = replace(source, guards=guards, other=0)
         index = (index_of(block), *(index_of(v) for v in fresh.values()), index_of(lane))
         loops = tuple(Loop(v) for v in (block, *fresh.values(), lane))
-        return Nest(loops, (Store(target, index, source),), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}")
+        return Nest(
+            loops, (Store(target, index, source),), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}"
+        )
 
     def apply(self, ir: Nest) -> Nest:
         along, order = self._loops(ir)
@@ -447,7 +461,13 @@ class Alternate(Pass):
         backward = tuple(self._reversed(item) for item in nest.substitute({loop.var: step + 1}).body)
         halves = Nest((replace(loop, var=pairs),), (*forward, *backward), nest.scratch)
         if loop.extent % 2 == 0:
-            return replace(halves, loops=(*nest.loops[:position], *halves.loops), name=nest.name, origin=nest.origin, note=nest.note)
+            return replace(
+                halves,
+                loops=(*nest.loops[:position], *halves.loops),
+                name=nest.name,
+                origin=nest.origin,
+                note=nest.note,
+            )
         last = Nest((), nest.substitute({loop.var: index_of(loop.extent - 1)}).body, nest.scratch)
         return replace(nest, loops=nest.loops[:position], body=(halves, last), scratch=())
 

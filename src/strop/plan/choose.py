@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Union
+from typing import Union
 
+from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
@@ -19,10 +20,6 @@ from strop.loops.primitives import Pack, ready
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
 from strop.plan.schedule import schedule
-
-
-class Log(Protocol):
-    def add(self, kind: str, subject: str, message: str = "", **data: object) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Plan:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
 
 
-def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, journal: Log) -> Plan:
+def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, journal: Journal) -> Plan:
     """Choose for the whole program."""
     once, steps = split_parameters(list(lowered.nests))
     chosen = choose_layouts(steps)
@@ -78,7 +75,16 @@ def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, j
     used = frozenset(b for step in made for b in _touched(step) if b.space == "packed")
     packed = plan_memory([call.touched for call in prepare], "packed", used)
     return Plan(
-        prepare, made, lowered.inputs, lowered.params, lowered.outputs, lowered.constants, arena, packed, threads, chosen.layouts
+        prepare,
+        made,
+        lowered.inputs,
+        lowered.params,
+        lowered.outputs,
+        lowered.constants,
+        arena,
+        packed,
+        threads,
+        chosen.layouts,
     )
 
 
@@ -138,7 +144,7 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
 class _Scheduler:
     """Schedules nests, each distinct one once."""
 
-    def __init__(self, target: Target, threads: int, pack: bool, journal: Log) -> None:
+    def __init__(self, target: Target, threads: int, pack: bool, journal: Journal) -> None:
         self.target, self.threads, self.pack, self.journal = target, threads, pack, journal
         self.known: dict[Nest, tuple[tuple[Nest, ...], tuple[Nest, ...], tuple[Pass, ...]]] = {}
 
@@ -158,7 +164,9 @@ class _Scheduler:
             source = actual[copy.reads[0]]
             real = Buffer(f"{nest.name}:{source.name}", target.dtype, target.shape, "packed")
             actual = {**actual, replace(target): real}
-            moved = replace(rename(copy, {target: real, copy.reads[0]: source}), name=f"{nest.name}.pack", origin=nest.origin)
+            moved = replace(
+                rename(copy, {target: real, copy.reads[0]: source}), name=f"{nest.name}.pack", origin=nest.origin
+            )
             before += self.calls(moved)[1]
         passes = tuple(_named(one, nest, actual) for one in passes)
         self.journal.add("choice", nest.name, " ".join(map(str, passes)) or "as it is", loops=len(nest.all_loops))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from strop.loops.index import Index, index_of
+from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store, loads
 from strop.loops.layout import Layout, channels_last, halo, relayout
-from strop.loops.index import Var
 from strop.loops.lower.driver import LibraryCall, Step
 
 
@@ -127,7 +126,9 @@ def _copy(source: Buffer, target: Buffer) -> Nest:
     loops = tuple(Loop(Var(f"i{d}", extent)) for d, extent in enumerate(source.shape))
     index = tuple(index_of(loop.var) for loop in loops)
     inner = source if source.space == "arena" else target
-    return Nest(loops, (Store(target, index, Load(source, index)),), name=f"{inner.name}.copy", note="copy at the border")
+    return Nest(
+        loops, (Store(target, index, Load(source, index)),), name=f"{inner.name}.copy", note="copy at the border"
+    )
 
 
 def _apply(steps: list[Step], wanted: set[Buffer]) -> Choice:

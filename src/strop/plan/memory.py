@@ -29,7 +29,9 @@ def _room(buffer: Buffer) -> int:
     return (max(buffer.bytes, 1) + SLACK + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
-def plan_memory(steps: Sequence[Iterable[Buffer]], space: str = "arena", forever: frozenset[Buffer] = frozenset()) -> Arena:
+def plan_memory(
+    steps: Sequence[Iterable[Buffer]], space: str = "arena", forever: frozenset[Buffer] = frozenset()
+) -> Arena:
     """Offsets for the buffers of a space; `steps` lists what each step touches. Large tensors choose first.
 
     A buffer in `forever` lives from its first use to the end.
@@ -46,7 +48,9 @@ def plan_memory(steps: Sequence[Iterable[Buffer]], space: str = "arena", forever
     for buffer in sorted(first, key=lambda b: (-_room(b), first[b], b.name)):
         size = _room(buffer)
         conflicts = sorted(
-            (start, end) for start, end, other in placed if first[other] <= last[buffer] and first[buffer] <= last[other]
+            (start, end)
+            for start, end, other in placed
+            if first[other] <= last[buffer] and first[buffer] <= last[other]
         )
         offset = 0
         for start, end in conflicts:

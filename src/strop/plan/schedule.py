@@ -11,10 +11,22 @@ from math import gcd
 
 from strop.core.passes import Pass
 from strop.core.target import Target
-from strop.loops.ir import Load, Loop, Nest, index_loads, loads
-from strop.loops.primitives import find_loop, Fuse, Lanes, Pack, Parallelise, Prefetch, Reorder, Sink, Split, Unroll, Vectorise
 from strop.loops.index import Quotient, Remainder
-from strop.plan.analyse import accesses, Contraction, contraction, fusable, heavy, stride_within, work
+from strop.loops.ir import Load, Loop, Nest, index_loads, loads
+from strop.loops.primitives import (
+    Fuse,
+    Lanes,
+    Pack,
+    Parallelise,
+    Prefetch,
+    Reorder,
+    Sink,
+    Split,
+    Unroll,
+    Vectorise,
+    find_loop,
+)
+from strop.plan.analyse import Contraction, accesses, contraction, fusable, heavy, stride_within, work
 from strop.plan.tiles import Demand, Tile, best
 
 PREFETCH_BYTES = 4096  # how far ahead weights are asked for where each is used once
@@ -276,7 +288,9 @@ def _vector_loop(recipe: Recipe, found: Contraction, lanes: int) -> Loop | None:
 
 def _dot_stride(found: Contraction, load: Load) -> bool:
     """Whether the innermost reduce loops step through a read one element at a time."""
-    return any(load.offset.coefficient(loop.var) == 1 for loop in found.inner.loops) or not load.vars & set(found.inner.vars)
+    return any(load.offset.coefficient(loop.var) == 1 for loop in found.inner.loops) or not load.vars & set(
+        found.inner.vars
+    )
 
 
 def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
@@ -286,7 +300,8 @@ def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
         if loop is along or loop.extent < 2:
             continue
         shared = sum(
-            stride_within(load.offset, along.var, lanes) != 0 and load.offset.coefficient(loop.var) == 0 for load in found.operands
+            stride_within(load.offset, along.var, lanes) != 0 and load.offset.coefficient(loop.var) == 0
+            for load in found.operands
         )
         if any(load.offset.coefficient(loop.var) is None for load in found.operands):
             continue
@@ -312,7 +327,15 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
         if load.offset.coefficient(along.var) is None and not _packable(recipe, load):
             divides = _largest_tile(load, along, lanes)
     demand = Demand(
-        rows.extent if rows else 1, along.extent, max(found.depth, 1), found.accumulators, broadcast, streamed, paired, alias, divides
+        rows.extent if rows else 1,
+        along.extent,
+        max(found.depth, 1),
+        found.accumulators,
+        broadcast,
+        streamed,
+        paired,
+        alias,
+        divides,
     )
     return best(demand, lanes, recipe.target), demand
 
@@ -349,8 +372,14 @@ def _pack_operands(recipe: Recipe, found: Contraction, along: Loop, width: int) 
         moving = load.offset.coefficient(along.var)
         if moving == 0 or not _packable(recipe, load):
             continue
-        others = [loop for loop in (*current.nest.loops, *current.inner.loops) if loop.var in load.vars and loop.name != along.name]
-        pack = Pack(recipe.name, load.buffer.name, along.name, width, tuple(loop.name for loop in others if loop.extent > 1))
+        others = [
+            loop
+            for loop in (*current.nest.loops, *current.inner.loops)
+            if loop.var in load.vars and loop.name != along.name
+        ]
+        pack = Pack(
+            recipe.name, load.buffer.name, along.name, width, tuple(loop.name for loop in others if loop.extent > 1)
+        )
         if pack.check(recipe.nest):
             recipe.do(pack)
 

@@ -40,10 +40,18 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
     for vectors in range(1, 9):
         if vectors > 1 and (vectors - 1) * lanes >= demand.lanes_extent:
             break
-        if demand.vector_divides and demand.vector_divides % (vectors * lanes) and vectors * lanes < demand.vector_divides:
+        if (
+            demand.vector_divides
+            and demand.vector_divides % (vectors * lanes)
+            and vectors * lanes < demand.vector_divides
+        ):
             continue
         for rows in range(1, min(demand.rows, 14) + 1):
-            held = min(rows * demand.broadcast, vectors * demand.streamed) if not demand.paired else vectors * demand.streamed
+            held = (
+                min(rows * demand.broadcast, vectors * demand.streamed)
+                if not demand.paired
+                else vectors * demand.streamed
+            )
             streaming = 1 + min(demand.paired, 2)
             if demand.accumulators * rows * vectors + held + streaming <= target.vector_registers:
                 yield Tile(rows, vectors)
@@ -58,7 +66,11 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
         for start in range(0, demand.lanes_extent, tile.vectors * lanes):
             vectors = -(-min(tile.vectors * lanes, demand.lanes_extent - start) // lanes)
             arithmetic = demand.accumulators * rows * vectors / target.fma_per_cycle
-            loads = demand.streamed * vectors / load_rate + demand.broadcast * rows / 2 + demand.paired * rows * vectors / load_rate
+            loads = (
+                demand.streamed * vectors / load_rate
+                + demand.broadcast * rows / 2
+                + demand.paired * rows * vectors / load_rate
+            )
             step = max(arithmetic, loads, FMA_LATENCY)
             if demand.rows_alias and rows > 6:
                 step *= 1.5

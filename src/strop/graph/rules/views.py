@@ -164,7 +164,13 @@ def _small_operand(node: Node, shape: tuple[int, ...]) -> Node | None:
 def _sink(root: Node, x: Node, y: Node) -> Node | None:
     """op(reshape(x), y) → reshape(op(x, y)) for a number or vector y; the same with the operands exchanged."""
     reshaped = next((i for i in root.inputs if i.op == "reshape" and i.inputs[0] is x and i is not y), None)
-    if reshaped is None or reshaped.shape != root.shape or not x.shape or not root.shape or x.shape[-1] != root.shape[-1]:
+    if (
+        reshaped is None
+        or reshaped.shape != root.shape
+        or not x.shape
+        or not root.shape
+        or x.shape[-1] != root.shape[-1]
+    ):
         return None
     other = _small_operand(y, root.shape)
     if other is None:
