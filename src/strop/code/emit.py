@@ -7,6 +7,7 @@ other scratch is memory. No operator is known here, only loops, reads, expressio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strop.code.access import Access, Value
@@ -396,26 +397,24 @@ def vector_dtype(nest: Nest) -> str:
 
 
 def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
-    """Whether every index into a scratch buffer is a number once loops are expanded."""
-    expanded = {loop.var for loop in nest.all_loops if loop.mode in ("unroll", "vector") or loop.extent == 1}
-    expanded -= {loop.var for loop in nest.all_loops if loop.mode in ("serial", "threads") and loop.extent > 1}
-    vector = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
+    """Whether every index into a scratch buffer is a number once loops are expanded, and vectors of it meet vectors."""
+    kinds: set[bool] = set()
 
-    def known(index: tuple[Index, ...]) -> bool:
-        return all(
-            part.vars <= expanded and all(part.coefficient(v) == 1 for v in part.vars & vector) for part in index
-        )
+    def known(index: tuple[Index, ...], modes: Mapping[Var, str]) -> bool:
+        found = frozenset().union(*(part.vars for part in index)) if index else frozenset()
+        if any(modes.get(v, "serial") not in ("unroll", "vector") for v in found):
+            return False
+        lanes = [v for v in found if modes[v] == "vector"]
+        kinds.add(bool(lanes))
+        return all(part.coefficient(v) in (0, 1) for part in index for v in lanes)
 
-    def vectors(index: tuple[Index, ...]) -> frozenset[Var]:
-        return frozenset().union(*(i.vars for i in index)) & vector if index else frozenset()
+    def visit(item: Store | Nest, modes: Mapping[Var, str]) -> bool:
+        if isinstance(item, Nest):
+            inner = {loop.var: "unroll" if loop.extent == 1 else loop.mode for loop in item.loops}
+            return all(visit(i, {**modes, **inner}) for i in item.body)
+        uses = [load.index for load in loads(item) if load.buffer == buffer]
+        if item.target == buffer:
+            uses.append(item.index)
+        return all(known(index, modes) for index in uses)
 
-    shapes = set()
-    for store in nest.stores:
-        uses = [load.index for load in loads(store) if load.buffer == buffer]
-        if store.target == buffer:
-            uses.append(store.index)
-        for index in uses:
-            if not known(index):
-                return False
-            shapes.add(bool(vectors(index)))
-    return len(shapes) <= 1
+    return visit(nest, {}) and len(kinds) <= 1

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, find, onnx
+from strop.capture.onnx_ops import Unsupported, find, onnx
 
 microsoft = partial(onnx, domain="com.microsoft", since=1)
 
@@ -258,7 +258,8 @@ def expand_dims(x: Tensor, axis: Tensor) -> Tensor:
 
 @microsoft("Inverse")
 def inverse(x: Tensor) -> Tensor:
-    return torch.linalg.inv(x)
+    made: Tensor = torch.linalg.inv(x)
+    return made
 
 
 @microsoft("Rfft")
@@ -271,11 +272,12 @@ def rfft(x: Tensor, *, normalized: int = 0, onesided: int = 1, signal_ndim: int 
 @microsoft("Irfft")
 def irfft(x: Tensor, *, normalized: int = 0, onesided: int = 1, signal_ndim: int = 1) -> Tensor:
     dims = list(range(-signal_ndim, 0))
-    return torch.fft.irfftn(torch.view_as_complex(x.contiguous()), dim=dims)
+    made: Tensor = torch.fft.irfftn(torch.view_as_complex(x.contiguous()), dim=dims)
+    return made
 
 
 @microsoft("Trilu")
-def trilu(x: Tensor, k: Tensor | None = None, *, upper: int = 1, node: Call = Call()) -> Tensor:
+def trilu(x: Tensor, k: Tensor | None = None, *, upper: int = 1) -> Tensor:
     inner = find("", "Trilu", 14)
     if inner is None:
         raise Unsupported("there is no Trilu")

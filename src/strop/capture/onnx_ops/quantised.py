@@ -62,7 +62,7 @@ def _function(name: str, opset: int) -> Callable[..., Any]:
 @onnx("QuantizeLinear", domain="com.microsoft", since=1, until=1)
 def quantize_linear(
     x: Tensor, scale: Tensor, zero_point: Tensor | None = None, *, axis: int = 1, saturate: int = 1,
-    block_size: int = 0, output_dtype: int = 0, precision: int = 0, node: Call = Call(),
+    block_size: int = 0, output_dtype: int = 0, precision: int = 0, node: Call,
 ) -> Tensor:  # fmt: skip
     """round(x / scale) + zero point, ties to even."""
     element_type = output_dtype or (node.input_types[2] if zero_point is not None else TensorProto.UINT8)
@@ -169,7 +169,7 @@ def requantised(product: Tensor, scale: Tensor, zero_point: Tensor, element_type
 @onnx("QLinearMatMul")
 def qlinear_matmul(
     a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor, y_scale: Tensor,
-    y_zero: Tensor, *, node: Call = Call(),
+    y_zero: Tensor, *, node: Call,
 ) -> Tensor:  # fmt: skip
     product = integer_matmul(a, b, a_zero, b_zero)
     wide = torch.float32
@@ -183,7 +183,7 @@ def qlinear_conv(
     x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor, w_zero: Tensor, y_scale: Tensor,
     y_zero: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Sequence[int] | None = None,
     group: int = 1, kernel_shape: Sequence[int] | None = None, pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None, node: Call = Call(),
+    strides: Sequence[int] | None = None, node: Call,
 ) -> Tensor:  # fmt: skip
     """The bias is in units of x_scale · w_scale."""
     attributes = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "kernel_shape": kernel_shape,

@@ -161,7 +161,8 @@ def _dft(x: Tensor, dft_length: Tensor | None, axis: int, inverse: bool, oneside
         _padded(pairs, length // 2 + 1 if inverse and onesided else length, axis).contiguous()
     )
     if inverse and onesided:
-        return torch.fft.irfft(signal, length, axis).unsqueeze(-1)
+        whole: Tensor = torch.fft.irfft(signal, length, axis)
+        return whole.unsqueeze(-1)
     if inverse:
         return torch.view_as_real(torch.fft.ifft(signal, length, axis))
     full = torch.view_as_real(torch.fft.fft(signal, length, axis))

@@ -1,0 +1,36 @@
+"""What operators with graphs inside need to know of the capture that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+_keeper: ContextVar[dict[str, Any] | None] = ContextVar("keeper", default=None)
+_deferring: ContextVar[bool] = ContextVar("deferring", default=False)
+
+
+@contextmanager
+def capturing(keeper: dict[str, Any], *, deferring: bool) -> Iterator[None]:
+    """Inside, bodies that library nodes call are kept alive by `keeper`.
+
+    With `deferring`, conditions that only data can tell become library nodes; without, they are reported, so that the
+    caller may bind the inputs behind them and get a straight program.
+    """
+    kept, deferred = _keeper.set(keeper), _deferring.set(deferring)
+    try:
+        yield
+    finally:
+        _keeper.reset(kept)
+        _deferring.reset(deferred)
+
+
+def keep(key: str, body: Any) -> None:
+    keeper = _keeper.get()
+    if keeper is not None:
+        keeper[key] = body
+
+
+def deferring() -> bool:
+    return _deferring.get()

@@ -1,0 +1,293 @@
+"""Control flow: If, Loop and Scan.
+
+What is known while capturing is decided there: a branch is taken, a few rounds are written out. Longer loops become
+one library node that runs the body, a module of its own, at every round (`onnx_parts`). A condition that only data can
+tell is reported first, since binding the inputs behind it gives the better program; where they cannot be bound it
+becomes a library node too, provided that the shapes of the results are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses import FakeTensor
+
+from strop.capture.onnx import Body
+from strop.capture.onnx_context import deferring
+from strop.capture.onnx_ops import Unknown, Unsupported, known, made, onnx, scalar
+from strop.capture.onnx_parts import cut, described
+from strop.capture.onnx_program import Program
+
+#: rounds times steps of the body; more are not written out
+LONGEST_UNROLLED = 240
+#: rounds that a trace counts before it gives up
+MOST_ROUNDS = 100_000
+
+
+def _number(value: int) -> Tensor:
+    return made(torch.tensor, value)
+
+
+def _true() -> Tensor:
+    return made(torch.ones, (), dtype=torch.bool)
+
+
+def _flag(condition: Tensor, what: str) -> bool:
+    return bool(scalar(condition, what))
+
+
+@onnx("If")
+def if_(condition: Tensor, *, then_branch: Body, else_branch: Body) -> tuple[Any, ...]:
+    if known(condition) is None and deferring():
+        chosen = _deferred_branch(condition, then_branch, else_branch)
+        if chosen is not None:
+            return chosen
+    return then_branch() if _flag(condition, "the condition") else else_branch()
+
+
+def _deferred_branch(condition: Tensor, then_branch: Body, else_branch: Body) -> tuple[Any, ...] | None:
+    """A library node that chooses; None where the branches' results differ in type."""
+    results = [_dry(body, ()) for body in (then_branch, else_branch)]
+    if any(not isinstance(value, Tensor) for result in results for value in result):
+        return None
+    if described(results[0]) != described(results[1]):
+        return None
+    cuts = [cut(body.program, body.scope, ()) for body in (then_branch, else_branch)]
+    yielded: list[Tensor] = torch.ops.strop.onnx_branch(
+        f"{cuts[0].key} {cuts[1].key}", condition, cuts[0].values + cuts[1].values,
+        cuts[0].parameters + cuts[1].parameters, [len(cuts[0].values), len(cuts[0].parameters)], described(results[0]),
+    )  # fmt: skip
+    return tuple(yielded)
+
+
+def _dry(body: Body, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """A body's results, for the sake of their types; what is traced on the way is used by nobody and vanishes."""
+    return body(*inputs)
+
+
+@onnx("Loop")
+def loop(trips: Tensor | None, condition: Tensor | None, *states: Any, body: Body) -> tuple[Any, ...]:
+    """States carried from round to round, then what each round yields, stacked."""
+    most = None if trips is None else known(trips)
+    if trips is not None and most is None and not deferring():
+        scalar(trips, "the number of rounds")
+    if not _traced(trips, condition, *states, *_captured(body)):
+        return _take_rounds(None if most is None else int(most), condition, states, body)
+    limit = None if most is None else int(most)
+    rounds = _count(limit if trips is not None else MOST_ROUNDS, condition, states, body)
+    if rounds is None and deferring():
+        found = _deferred_loop(limit, condition, states, body)
+        if found is not None:
+            return found
+    if rounds is None:
+        raise Unknown(condition if condition is not None else states[0], "when the loop ends")
+    tensors = all(isinstance(state, Tensor) for state in states)
+    if rounds * len(body.program.steps) <= LONGEST_UNROLLED or not tensors:
+        return _take_rounds(rounds, None, states, body)
+    found = _library_loop(rounds, [], [], list(states), body, counted=True)
+    return found if found is not None else _take_rounds(rounds, None, states, body)
+
+
+def _take_rounds(most: int | None, condition: Tensor | None, states: Sequence[Any], body: Body) -> tuple[Any, ...]:
+    """Round after round, here and now."""
+    kept, yielded, index = list(states), [], 0
+    going = condition if condition is not None else _true()
+    while index != most and (condition is None or _flag(going, "the condition of the loop")):
+        going, *results = body(_number(index), going, *kept)
+        kept = results[: len(kept)]
+        yielded.append(results[len(states) :])
+        index += 1
+        if condition is None and most is None and not _flag(going, "the condition of the loop"):
+            break
+    if not yielded:
+        return *kept, *_empty_yields(body, kept)
+    return *kept, *(torch.stack(column) for column in zip(*yielded))
+
+
+def _empty_yields(body: Body, states: Sequence[Any]) -> list[Tensor]:
+    """Stacks of nothing: the shapes are those that one round would yield."""
+    count = len(body.outputs) - 1 - len(states)
+    if not count:
+        return []
+    results = body(_number(0), _true(), *states)[1 + len(states) :]
+    return [result.new_zeros((0, *result.shape)) for result in results]
+
+
+def _traced(*values: Any) -> bool:
+    flat = [v for value in values for v in (value if isinstance(value, list) else [value])]
+    return any(isinstance(v, FakeTensor) for v in flat)
+
+
+def _captured(body: Body) -> list[Any]:
+    return [body.scope.values.get(name) for name in body.program.captured]
+
+
+def _count(most: int | None, condition: Tensor | None, states: Sequence[Any], body: Body) -> int | None:
+    """How many rounds there are, from the steps that lead to the condition alone; None where data decides."""
+    if most is not None and most <= 0:
+        return 0
+    going = known(condition) if condition is not None else _true()
+    if going is None:
+        return None
+    if condition is None and most is not None and most < MOST_ROUNDS:
+        return most
+    program, carried = _leading_to_condition(body.program)
+    if program.outputs[0] == program.inputs[1]:
+        return (most if most is not None and most < MOST_ROUNDS else None) if bool(going) else 0
+    kept = [states[i] for i in carried]
+    if any(not isinstance(k, Tensor) or known(k) is None for k in kept) or most is None:
+        return None
+    narrowed = replace_program(body, program)
+    index = 0
+    while bool(going) and index < most:
+        try:
+            results = narrowed(_number(index), going, *kept)
+        except Exception:  # whatever it raises, it cannot be told beforehand
+            return None
+        values = [known(r) if isinstance(r, Tensor) else None for r in results]
+        if any(value is None for value in values):
+            return None
+        going, *kept = values
+        index += 1
+    if index >= MOST_ROUNDS:
+        raise Unsupported(f"a loop of more than {MOST_ROUNDS} rounds")
+    return index
+
+
+def _leading_to_condition(program: Program) -> tuple[Program, list[int]]:
+    """The steps that the condition depends on, through any number of rounds, and the states that these carry."""
+    makers = {name: step for step in program.steps for name in step.outputs if name}
+    inputs = {name: i for i, name in enumerate(program.inputs[2:])}
+    needed: set[str] = set()
+    pending = [program.outputs[0]]
+    while pending:
+        name = pending.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        if name in inputs:
+            pending.append(program.outputs[1 + inputs[name]])
+        if name in makers:
+            pending += [n for n in (*makers[name].inputs, *makers[name].captured) if n]
+    carried = [i for name, i in inputs.items() if name in needed]
+    steps = tuple(replace(s, dead=[]) for s in program.steps if any(n in needed for n in s.outputs))
+    return replace(
+        program, steps=steps, inputs=(*program.inputs[:2], *(program.inputs[2 + i] for i in carried)),
+        outputs=(program.outputs[0], *(program.outputs[1 + i] for i in carried)), output_types=(),
+    ), carried  # fmt: skip
+
+
+def replace_program(body: Body, program: Program) -> Body:
+    return type(body)(program, body.interpreter, body.scope)
+
+
+def _round_types(head: list[Any], states: list[Tensor], parts: list[Tensor], body: Body) -> list[Tensor] | None:
+    """One round's results; None where the shapes of states change, so that no fixed program serves every round."""
+    results = _dry(body, (*head, *states, *parts))
+    if any(not isinstance(result, Tensor) for result in results):
+        return None
+    own = list(results[len(head) and 1 :])
+    return own if described(own[: len(states)]) == described(states) else None
+
+
+def _library_loop(
+    rounds: int, scanned: list[Tensor], axes: list[int], states: list[Tensor], body: Body, *, counted: bool
+) -> tuple[Any, ...] | None:
+    parts = [t.select(a if a >= 0 else ~a, 0) for t, a in zip(scanned, axes)]
+    head: list[Any] = [_number(0), _true()] if counted else []
+    results = _round_types(head, states, parts, body)
+    if results is None:
+        return None
+    count = len(states)
+    stacked = [result.new_empty((rounds, *result.shape)) for result in results[count:]]
+    pieces = cut(body.program, body.scope, [*head, *states, *parts])
+    yielded: list[Tensor] = torch.ops.strop.onnx_loop(
+        pieces.key, rounds, counted, states, scanned, axes, pieces.values, pieces.parameters,
+        described([*results[:count], *stacked]),
+    )  # fmt: skip
+    return tuple(yielded)
+
+
+def _deferred_loop(
+    limit: int | None, condition: Tensor | None, states: Sequence[Any], body: Body
+) -> tuple[Any, ...] | None:
+    """A loop that ends when data says so, if it yields nothing but its states."""
+    if condition is None or len(body.outputs) != 1 + len(states) or not all(isinstance(s, Tensor) for s in states):
+        return None
+    head: list[Any] = [_number(0), condition]
+    results = _round_types(head, list(states), [], body)
+    if results is None:
+        return None
+    pieces = cut(body.program, body.scope, [*head, *states])
+    most = -1 if limit is None else limit
+    yielded: list[Tensor] = torch.ops.strop.onnx_while(
+        pieces.key, most, condition, list(states), pieces.values, pieces.parameters, described(results)
+    )
+    return tuple(yielded)
+
+
+@onnx("Scan", until=8)
+def scan_8(
+    sequence_lens: Tensor | None, *inputs: Tensor, body: Body, num_scan_inputs: int,
+    directions: Sequence[int] | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Opset 8 has a batch before everything: each of its elements is scanned alone."""
+    if sequence_lens is not None:
+        raise Unsupported("sequences of different lengths")
+    batch = inputs[0].shape[0]
+    per_element = [
+        scan(*(x[i] for x in inputs), body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+        for i in range(batch)
+    ]
+    return tuple(torch.stack(column) for column in zip(*per_element))
+
+
+@onnx("Scan", since=9)
+def scan(
+    *inputs: Tensor, body: Body, num_scan_inputs: int, scan_input_axes: Sequence[int] | None = None,
+    scan_input_directions: Sequence[int] | None = None, scan_output_axes: Sequence[int] | None = None,
+    scan_output_directions: Sequence[int] | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """A loop over slices of inputs. Direction 1 reads an input, or stacks an output, from its end."""
+    if not 0 < num_scan_inputs <= len(inputs):
+        raise Unsupported(f"{num_scan_inputs} of {len(inputs)} inputs are scanned")
+    states, scanned = list(inputs[:-num_scan_inputs]), list(inputs[-num_scan_inputs:])
+    axes = [a % t.dim() for a, t in zip(scan_input_axes or [0] * len(scanned), scanned)]
+    backwards = list(scan_input_directions or [0] * len(scanned))
+    rounds = scanned[0].shape[axes[0]]
+    if any(t.shape[a] != rounds for t, a in zip(scanned, axes)):
+        raise Unsupported("scanned inputs of different lengths")
+    found = None
+    places = [~a if back else a for a, back in zip(axes, backwards)]
+    if rounds * len(body.program.steps) > LONGEST_UNROLLED and _traced(*inputs, *_captured(body)):
+        found = _library_loop(rounds, scanned, places, states, body, counted=False)
+    if found is None:
+        found = _scan_rounds(rounds, scanned, places, states, body)
+    results = list(found[: len(states)])
+    for i, column in enumerate(found[len(states) :]):
+        if scan_output_directions and scan_output_directions[i]:
+            column = column.flip(0)
+        axis = scan_output_axes[i] if scan_output_axes else 0
+        results.append(column.movedim(0, axis) if axis else column)
+    return tuple(results)
+
+
+def _scan_rounds(
+    rounds: int, scanned: list[Tensor], places: list[int], states: list[Tensor], body: Body
+) -> tuple[Any, ...]:
+    kept, yielded = list(states), []
+    for index in range(rounds):
+        parts = [t.select(a, index) if a >= 0 else t.select(~a, rounds - 1 - index) for t, a in zip(scanned, places)]
+        results = body(*kept, *parts)
+        kept = list(results[: len(states)])
+        yielded.append(results[len(states) :])
+    if yielded:
+        return *kept, *(torch.stack(column) for column in zip(*yielded))
+    parts = [t.new_zeros([e for d, e in enumerate(t.shape) if d != (a if a >= 0 else ~a)])
+             for t, a in zip(scanned, places)]  # fmt: skip
+    empty = body(*kept, *parts)[len(states) :]
+    return *kept, *(result.new_zeros((0, *result.shape)) for result in empty)

@@ -1,0 +1,248 @@
+"""Parts of an ONNX model as modules of their own: the bodies of its loops and branches.
+
+Where a trace cannot hold a body (too many rounds to unroll, a branch that data chooses), the graph gets one library
+node, `strop::onnx_loop` or `strop::onnx_branch`, that runs the body's module at every round. The node names the body by
+a digest of what it computes; so a cached program finds it again in another process, where capture has registered it
+anew. Parameters come in with every call and are never part of the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor, nn
+
+from strop.capture.onnx import OnnxModule, Port, Scope
+from strop.capture.onnx_context import keep
+from strop.capture.onnx_ops import known
+from strop.capture.onnx_ops.element_types import OF_DTYPE
+from strop.capture.onnx_program import Program, Stored
+from strop.core.problem import Problem
+
+
+class Runner:
+    """How parts are run: as they are, unless the runtime puts its compiler here."""
+
+    make: Callable[[Part], Callable[..., Any]] = staticmethod(lambda part: part)
+
+
+class Part(OnnxModule):
+    """A program with its inputs and outputs by position. Its parameters are set before every call."""
+
+    def __init__(self, program: Program, inputs: Sequence[Port], parameters: dict[str, Tensor], name: str) -> None:
+        nn.Module.__init__(self)
+        self.name = name
+        self.program = program
+        self.inputs = tuple(inputs)
+        self.required = len(self.inputs)
+        self.outputs = tuple(Port(n, t, None, "tensor") for n, t in _typed_outputs(program))
+        self.keys = {name: f"p{i}" for i, name in enumerate(parameters)}
+        for name, value in parameters.items():
+            self.register_parameter(self.keys[name], nn.Parameter(value.detach(), requires_grad=False))
+        self.eval()
+
+
+def _typed_outputs(program: Program) -> list[tuple[str, int]]:
+    types = program.output_types or (0,) * len(program.outputs)
+    return list(zip(program.outputs, types))
+
+
+@dataclass(eq=False)
+class Registered:
+    """A body that library nodes call, with what they need to know of it."""
+
+    part: Part
+    parameters: tuple[nn.Parameter, ...]
+    runner: Callable[..., Any] | None = None
+
+    def __call__(self, inputs: Sequence[Tensor], parameters: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        for own, given in zip(self.parameters, parameters):
+            if own.data_ptr() != given.data_ptr():
+                own.data = given
+        if self.runner is None:
+            self.runner = Runner.make(self.part)
+        results = self.runner(*inputs)
+        return results if isinstance(results, tuple) else (results,)
+
+
+_registered: WeakValueDictionary[str, Registered] = WeakValueDictionary()
+
+
+def find(key: str) -> Registered:
+    found = _registered.get(key)
+    if found is None:
+        raise Problem("STR404", f"the graph `{key}` is not loaded", help="compile the model again")
+    return found
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A body cut out of its model, and the values that go into it besides its own inputs."""
+
+    key: str
+    values: list[Tensor]  # what it reads from around it and only a run knows
+    parameters: list[Tensor]
+
+
+def cut(program: Program, scope: Scope, examples: Sequence[Tensor]) -> Cut:
+    """Make a body a part. Constants around it go with it; parameters and values become inputs."""
+    constants = dict(program.constants)
+    types = dict(program.constant_types)
+    values: dict[str, Tensor] = {}
+    parameters: dict[str, Tensor] = {}
+    for name in program.captured:
+        value = scope.values[name]
+        real = known(value) if isinstance(value, Tensor) else value
+        if isinstance(real, nn.Parameter):
+            parameters[name] = value
+        elif real is not None:
+            constants[name] = real
+        else:
+            values[name] = value
+        if name in scope.types:
+            types[name] = scope.types[name]
+    inner = replace(program, inputs=(*program.inputs, *values), constants=constants, captured=(), constant_types=types)
+    element_types = [OF_DTYPE.get(e.dtype, 0) for e in examples] + [types.get(n, 0) for n in values]
+    key = digest(inner, *(f"{n}:{list(v.shape)}" for n, v in parameters.items()))
+    found = _registered.get(key)
+    if found is None:
+        ports = [Port(n, t, None, "tensor") for n, t in zip(inner.inputs, element_types)]
+        held = {n: _parameter(v) for n, v in parameters.items()}
+        part = Part(inner, ports, held, program.name or "body")
+        own = tuple(part.get_parameter(part.keys[n]) for n in parameters)
+        found = _registered[key] = Registered(part, own)
+    keep(key, found)
+    return Cut(key, list(values.values()), list(parameters.values()))
+
+
+def _parameter(stand_in: Tensor) -> Tensor:
+    real = known(stand_in)
+    assert real is not None
+    return real
+
+
+def digest(program: Program, *more: str) -> str:
+    """A name for what a program computes."""
+    hasher = hashlib.sha256()
+
+    def add(value: Any) -> None:
+        if isinstance(value, Program):
+            add((value.inputs, value.outputs, value.output_types, sorted(value.constant_types.items())))
+            for name, constant in sorted(value.constants.items()):
+                add(name)
+                add(constant)
+            for step in value.steps:
+                add((step.op, step.opset, step.inputs, step.outputs, sorted(step.attributes)))
+                for _, attribute in sorted(step.attributes.items()):
+                    add(attribute)
+                add(step.function)
+        elif isinstance(value, Tensor):
+            add((str(value.dtype), tuple(value.shape)))
+            hasher.update(value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        elif isinstance(value, Stored):
+            add(value.element_type)
+            add(value.value)
+        else:
+            hasher.update(repr(value).encode())
+
+    add(program)
+    add(more)
+    return hasher.hexdigest()[:32]
+
+
+def described(results: Sequence[Tensor]) -> str:
+    """The types of results as text, which an operator can take."""
+    return ";".join(f"{str(r.dtype).removeprefix('torch.')}:{','.join(map(str, r.shape))}" for r in results)
+
+
+def _empties(types: str) -> list[Tensor]:
+    made = []
+    for one in filter(None, types.split(";")):
+        dtype, _, shape = one.partition(":")
+        made.append(torch.empty([int(e) for e in shape.split(",") if e], dtype=getattr(torch, dtype)))
+    return made
+
+
+def _fresh(results: Sequence[Tensor], types: str) -> list[Tensor]:
+    """Results that share no memory with anything, of the types that were promised."""
+    if described(results) != types:
+        raise Problem("STR404", f"a graph inside the model gave {described(results)} instead of {types}",
+                      help="its results have other shapes than in the first round")  # fmt: skip
+    return [result.clone() for result in results]
+
+
+@torch.library.custom_op("strop::onnx_loop", mutates_args=())
+def onnx_loop(
+    key: str, rounds: int, counted: bool, states: list[Tensor], scanned: list[Tensor], axes: list[int],
+    values: list[Tensor], parameters: list[Tensor], types: str,
+) -> list[Tensor]:  # fmt: skip
+    """`rounds` rounds of a body: the last states, then what it yields, one slice of dimension 0 per round.
+
+    A counted body takes the round and a condition before its states, and yields a condition before them. `axes` says
+    along which dimension each scanned input is read, or ~dimension to read it from its end.
+    """
+    body = find(key)
+    yielded: list[list[Tensor]] = []
+    count, kept = len(states), states
+    going = torch.ones((), dtype=torch.bool)
+    for index in range(rounds):
+        parts = [t.select(a, index) if a >= 0 else t.select(~a, rounds - 1 - index) for t, a in zip(scanned, axes)]
+        head = [torch.tensor(index), going] if counted else []
+        results = body([*head, *kept, *parts, *values], parameters)[int(counted) :]
+        kept = list(results[:count])
+        yielded.append(list(results[count:]))
+    stacked = [torch.stack(column) for column in zip(*yielded)]
+    return [*_fresh(kept, ";".join(types.split(";")[:count])), *stacked]
+
+
+@onnx_loop.register_fake
+def _(
+    key: str, rounds: int, counted: bool, states: list[Tensor], scanned: list[Tensor], axes: list[int],
+    values: list[Tensor], parameters: list[Tensor], types: str,
+) -> list[Tensor]:  # fmt: skip
+    return _empties(types)
+
+
+@torch.library.custom_op("strop::onnx_while", mutates_args=())
+def onnx_while(
+    key: str, rounds: int, condition: Tensor, states: list[Tensor], values: list[Tensor], parameters: list[Tensor],
+    types: str,
+) -> list[Tensor]:  # fmt: skip
+    """Rounds of a counted body that yields nothing, as long as its condition holds (`rounds` at most, if ≥ 0)."""
+    body = find(key)
+    kept, going, index = states, condition, 0
+    while bool(going) and index != rounds:
+        going, *kept = body([torch.tensor(index), going, *kept, *values], parameters)
+        index += 1
+    return _fresh(kept, types)
+
+
+@onnx_while.register_fake
+def _(
+    key: str, rounds: int, condition: Tensor, states: list[Tensor], values: list[Tensor], parameters: list[Tensor],
+    types: str,
+) -> list[Tensor]:  # fmt: skip
+    return _empties(types)
+
+
+@torch.library.custom_op("strop::onnx_branch", mutates_args=())
+def onnx_branch(
+    keys: str, condition: Tensor, values: list[Tensor], parameters: list[Tensor], split: list[int], types: str
+) -> list[Tensor]:
+    """One of two bodies; `split` says how many of the values and of the parameters are the first one's."""
+    first = bool(condition)
+    body = find(keys.split()[0 if first else 1])
+    own = values[: split[0]] if first else values[split[0] :]
+    return _fresh(body(own, parameters[: split[1]] if first else parameters[split[1] :]), types)
+
+
+@onnx_branch.register_fake
+def _(
+    keys: str, condition: Tensor, values: list[Tensor], parameters: list[Tensor], split: list[int], types: str
+) -> list[Tensor]:
+    return _empties(types)
