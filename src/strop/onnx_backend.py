@@ -38,8 +38,9 @@ class StropRep(BackendRep):
 
     @property
     def eager(self) -> list[str]:
-        """Why some of it did not run natively, if so."""
-        return [event.detail for event in self.model.journal.events if event.kind == "fallback"]
+        """Why the interpreter had to step in for the compiled program, if it had to."""
+        events = (event for event in self.model.journal.events if event.kind == "fallback")
+        return [event.message for event in events if event.message.startswith("runs eager")]
 
 
 class StropBackend(Backend):

@@ -88,6 +88,13 @@ def test_two_passes_of_one_name_are_refused():
         type("Cut", (Pass,), {"__module__": "elsewhere"})
 
 
+def test_a_base_of_passes_is_not_a_pass_itself():
+    class _Base(Pass):
+        pass
+
+    assert "_base" not in Pass.registry and _Base.__name__ not in Pass.registry
+
+
 def test_a_verdict_is_truthy_when_allowed_and_a_refusal_needs_a_reason():
     assert yes() and not no("it aliases its input")
     assert str(no("it aliases its input", "net.py:3")) == "no: it aliases its input (net.py:3)"

@@ -115,10 +115,9 @@ class OnnxModule(nn.Module):
                 self.keys[key] = _register(self, key, nn.Parameter(value, requires_grad=False))
         self.eval()
 
-    def forward(self, *args: Any) -> tuple[Any, ...]:
+    def forward(self, *args: Any) -> Any:
         scope = self.scope(args, {name: lookup(self, key) for name, key in self.keys.items()})
-        results = Interpreter().run(self.program, scope)
-        return tuple(results)
+        return _packed(Interpreter().run(self.program, scope))
 
     def scope(self, args: Sequence[Any], parameters: Mapping[str, Tensor]) -> Scope:
         """The names that the graph starts from."""
@@ -135,6 +134,10 @@ class OnnxModule(nn.Module):
             if port.element_type in CARRIERS:
                 types[port.name] = port.element_type
         return Scope(values, types)
+
+
+def _packed(results: list[Any]) -> Any:
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def bound(value: Tensor) -> tuple[Any, ...]:
@@ -504,7 +507,7 @@ def capture(module: OnnxModule, args: Sequence[Any]) -> Captured:
         names = {name: stand_in for (name, _), stand_in in zip(keys, held)}
         scope = module.scope(torch.utils._pytree.tree_unflatten(given, spec), names)
         with standing_for(real):
-            results, out_spec = tree_flatten(tuple(Interpreter(mode).run(module.program, scope)))
+            results, out_spec = tree_flatten(_packed(Interpreter(mode).run(module.program, scope)))
         specs.append(out_spec)
         sources: dict[int, int | str] = {id(t): i for i, t in enumerate(tensors[: len(places)])}
         sources.update({id(stand_in): key for (_, key), stand_in in zip(keys, held)})

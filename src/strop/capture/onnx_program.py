@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ class Reader:
             operator=operator,
             function=function,
             captured=captured,
-            typing=_typing(domain, node.op_type, opset, next((attributes[a] for a in _TYPED_BY if a in attributes), 0)),
+            typing=_typing(domain, node.op_type, opset, _declared(attributes)),
         )
 
     def _attributes(
@@ -342,9 +342,18 @@ def _definition(domain: str, op: str, opset: int) -> FunctionProto | None:
     return proto
 
 
-def _typing(domain: str, op: str, opset: int, declared: Any) -> Typing:
+def _declared(attributes: Mapping[str, Any]) -> int:
+    """The element type that a node's own attributes tell."""
+    value = attributes.get("value")
+    if isinstance(value, Stored):
+        return value.element_type
+    named = next((attributes[name] for name in _TYPED_BY if name in attributes), 0)
+    return named if isinstance(named, int) else 0
+
+
+def _typing(domain: str, op: str, opset: int, declared: int) -> Typing:
     inputs, fixed, open_ = _schema_typing(domain, op, opset)
-    if declared and isinstance(declared, int):
+    if declared:
         fixed = tuple(declared if is_open else known for known, is_open in zip(fixed, open_))
     return Typing(inputs, fixed)
 
@@ -362,5 +371,3 @@ def _schema_typing(domain: str, op: str, opset: int) -> tuple[tuple[int, ...], t
     fixed = tuple(_ELEMENT_TYPES.get(formal.type_str, 0) for formal in schema.outputs)
     return inputs, fixed, tuple(i < 0 and not f for i, f in zip(inputs, fixed))
 
-
-Resolve = Callable[[str], Any]

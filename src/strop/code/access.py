@@ -202,7 +202,8 @@ class Access:
         if buffer.dtype == "bool":
             other = frame.code.let(f"zext {mask_kind} {other} to {kind}")
         raw = frame.code.let(
-            f"call {kind} {name}(<{lanes} x ptr> {pointers}, i32 {SIZES[buffer.dtype]}, {mask_kind} {mask}, {kind} {other})"
+            f"call {kind} {name}(<{lanes} x ptr> {pointers}, i32 {SIZES[buffer.dtype]}, "
+            f"{mask_kind} {mask}, {kind} {other})"
         )
         return self._from_memory(raw, buffer.dtype, lanes)
 
@@ -233,10 +234,10 @@ class Access:
             if not chunk.partial and not held:
                 frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
                 return
-            mask, mask_kind = self._mask(guards, chunk), type_of("bool", lanes)
+            active, mask_kind = self._mask(guards, chunk), type_of("bool", lanes)
             name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
             frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
-            frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
+            frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {active})")
             return
         offsets = None if stride is not None else self.lanes_of(offset_expr)
         mask = self._mask(guards, chunk) if self._settled(guards) else None

@@ -1,8 +1,8 @@
 """A scheduled nest becomes one LLVM function.
 
-The emitter follows the nest: serial loops become loops, unrolled and vector loops are expanded, the threads loop is split
-over a parallel region. Scratch whose indices are all known when expanded lives in SSA values (phi nodes around loops);
-other scratch is memory. No operator is known here, only loops, reads, expressions and writes.
+The emitter follows the nest: serial loops become loops, unrolled and vector loops are expanded, the threads loop is
+split over a parallel region. Scratch whose indices are all known when expanded lives in SSA values (phi nodes around
+loops); other scratch is memory. No operator is known here, only loops, reads, expressions and writes.
 """
 
 from __future__ import annotations

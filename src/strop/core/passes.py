@@ -54,12 +54,17 @@ def no(why: str, where: object = "") -> Verdict:
 
 @dataclass(frozen=True)
 class Pass:
-    """One transformation with its parameters. Fields hold numbers, strings, booleans, None and tuples of these."""
+    """One transformation with its parameters. Fields hold numbers, strings, booleans, None and tuples of these.
+
+    A class whose name starts with an underscore is a base of others: it has no text and cannot be parsed.
+    """
 
     registry: ClassVar[dict[str, type[Pass]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.__name__.startswith("_"):
+            return
         name = cls.__name__.lower()
         known = Pass.registry.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):

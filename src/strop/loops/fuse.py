@@ -5,7 +5,7 @@ Two rewrites do all of it, each answering with a reason where it refuses:
     inline    a pointwise producer's expression is computed where its consumer reads it (a prologue)
     epilogue  a pointwise consumer's statement runs right after its producer's value is known, on the same point
 
-A consumer behind a view (reshape, permute) is re-indexed by the producer's own loops, so views cost nothing here either.
+A consumer behind a view (reshape, permute) is re-indexed by the producer's own loops: views cost nothing here either.
 """
 
 from __future__ import annotations
@@ -15,47 +15,16 @@ from dataclasses import replace
 
 from strop.core.journal import Journal
 from strop.core.passes import Verdict, no, yes
-from strop.loops.index import Index, Quotient, Remainder, Var, index_of
-from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, index_loads, loads, replace_loads
+from strop.loops.index import Index, Quotient, Remainder, Var
+from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, loads, replace_loads
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 
 #: functions that cost tens of cycles: never computed twice
-EXPENSIVE = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "erfc",
-        "sigmoid",
-        "pow",
-        "atan2",
-        "fmod",
-        "mod",
-        "floordiv",
-        "truncdiv",
-        "div",
-        "sqrt",
-        "rsqrt",
-        "reciprocal",
-    ]
-)
+EXPENSIVE = frozenset((
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "pow", "atan2", "fmod", "mod", "floordiv",
+    "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
+))  # fmt: skip
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 
 
@@ -220,12 +189,9 @@ def can_inline(producer: Nest, consumer: Step, readers: int) -> Verdict:
     if not _plain(store.index, producer.loops):
         return no("the producer does not write whole rows in order")
     used = _operations(store.value)
-    if any(True for _ in loads(store)) is False and len(used) <= CHEAP_OPERATIONS:
+    if not loads(store) and len(used) <= CHEAP_OPERATIONS:
         return yes("it reads nothing")
-    if (
-        any(load.guards or any(True for i in load.index for _ in index_loads(i)) for load in loads(store))
-        and readers > 1
-    ):
+    if readers > 1 and any(load.guards or any(i.is_data for i in load.index) for load in loads(store)):
         return no("it is read twice and its own reads are guarded or data-dependent")
     evaluations = _evaluations(consumer, store.target)
     size = max(store.target.size, 1)
@@ -384,7 +350,7 @@ def _drop_store(nest: Nest, buffer: Buffer) -> Nest:
 def invert(
     read: Sequence[Index], written: Sequence[Index], shape: Sequence[int], loops: Sequence[Loop]
 ) -> Mapping[Var, Index] | None:
-    """The consumer's variables as indices over the producer's, such that `read` becomes `written`; None if not one to one.
+    """The consumer's variables as indices over the producer's, such that `read` becomes `written`; None without any.
 
     Per dimension of the buffer the consumer's index is a plain variable, digits of one (v÷k, v mod k) or a mixed-radix
     sum of several; digits are put together again, sums are taken apart.
@@ -452,7 +418,3 @@ def _single(index: Index) -> Var | None:
 
 def _joined(*notes: str) -> str:
     return " + ".join(note for note in notes if note)
-
-
-def loop_index(loop: Loop) -> Index:
-    return index_of(loop.var)

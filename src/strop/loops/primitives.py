@@ -171,10 +171,10 @@ class Fuse(Pass):
 
 @dataclass(frozen=True)
 class Sink(Pass):
-    """for i: {a = 0; for k: a += x(i,k); y(i) = f(a)}   →   {for i: a[i] = 0; for k: for i: a[i] += …; for i: y(i) = f(a[i])}
+    """for i: {a = 0; for k: a += x(i, k); y(i) = a}  →  {for i: a[i] = 0; for k: for i: a[i] += …; for i: y(i) = a[i]}
 
-    Moves the innermost loops of a nest into its body, around each statement. Scratch gets a dimension per loop. With the
-    loops unrolled or vectorised this is a register tile.
+    Moves the innermost loops of a nest into its body, around each statement. Scratch gets a dimension per loop. With
+    the loops unrolled or vectorised this is a register tile.
     """
 
     nest: str
@@ -332,12 +332,16 @@ class Lanes(Pass):
         return Nest((), tuple(body), tuple(partial.values()))
 
 
+def _neutral(store: Store) -> Const:
+    return Const(neutral(str(store.reduce), store.target.dtype), store.target.dtype)
+
+
 @dataclass(frozen=True)
 class Pack(Pass):
-    """… w[f(n, k)] …   →   … p[n÷by, k, n mod by] …   where p holds the same elements in the order in which they are read
+    """… w[f(n, k)] …   →   … p[n÷by, k, n mod by] …   where p holds the same elements in the order of reading
 
-    `order` names the other loops that the read depends on, outermost first. With `at`, the copy is made inside that loop
-    into scratch; without, `copy` is a nest of its own (for parameters it runs once).
+    `order` names the other loops that the read depends on, outermost first. With `at`, the copy is made inside that
+    loop into scratch; without, `copy` is a nest of its own (for parameters it runs once).
     """
 
     nest: str
@@ -550,7 +554,7 @@ class Vectorise(_SetMode):
 
 
 def _vector_verdict(nest: Nest, name: str, outside: str | None) -> Verdict:
-    """No vector loop inside another; statements write one element per lane or reduce over them (scratch may get a lane each).
+    """No vector loop inside another; statements write one element per lane (scratch may grow lanes) or reduce over them.
 
     That no serial loop is left inside it is checked when the schedule is complete (`ready`): sinking comes later.
     """

@@ -1,7 +1,7 @@
 """Level 4: the whole program. Layouts for tensors, a schedule for every nest, memory for everything.
 
-The result is a `Plan`: calls of scheduled nests in order, over buffers with known places. Nests that differ only in names
-are scheduled and emitted once.
+The result is a `Plan`: calls of scheduled nests in order, over buffers with known places. Nests that differ only in
+names are scheduled and emitted once.
 """
 
 from __future__ import annotations

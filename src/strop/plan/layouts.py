@@ -1,12 +1,14 @@
 """Layouts for tensors: channels last, with zeros around the edges that windows reach over.
 
-Tensors that meet in a nest point by point want one layout, so they are grouped; a group gets channels last when one of its
-tensors is read through windows (convolution, pooling). What the caller owns keeps its layout and is copied at the border.
+Tensors that meet in a nest point by point want one layout, so they are grouped; a group gets channels last when one of
+its tensors is read through windows (convolution, pooling). What the caller owns keeps its layout and is copied at the
+border.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store, loads
@@ -39,7 +41,7 @@ def choose_layouts(steps: list[Step]) -> Choice:
                 windowed.add(buffer)
         if any(isinstance(item, Nest) for item in nest.body):
             windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in dict(spatial))
-        for (a, i), (b, j) in zip(spatial, spatial[1:]):
+        for (a, i), (b, j) in pairwise(spatial):
             if len(a.shape) == len(b.shape) and _aligned(i, j):
                 groups.join(a, b)
     fixed = {b for step in steps if isinstance(step, LibraryCall) for b in (*step.inputs, *step.outputs)}

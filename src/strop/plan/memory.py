@@ -1,4 +1,4 @@
-"""The arena: every intermediate tensor gets an offset before anything runs; tensors that never live at once share bytes."""
+"""The arena: every intermediate tensor gets an offset before anything runs; those never alive at once share bytes."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _innermost(recipe: Recipe, others: list[str], name: str) -> None:
 
 
 def _share_between_points(recipe: Recipe) -> bool:
-    """Inner contractions that read the same for neighbouring points (keys and values of attention): several points at once.
+    """Inner contractions that read the same for neighbouring points (attention's keys, values): several points at once.
 
     The points are unrolled inside the contractions, which makes them the rows of register tiles, and stay a loop around
     the passes between them.
@@ -166,7 +166,7 @@ def _tile_inner(recipe: Recipe, c: Contraction, width: int) -> None:
 
 
 def _pack_transposed(recipe: Recipe, c: Contraction, point: Loop, at: Loop, lanes: int) -> None:
-    """An operand that is contiguous along the reduction is copied once per outer iteration, contiguous along the lanes."""
+    """An operand contiguous along the reduction is copied once per outer iteration, contiguous along the lanes."""
     along = c.nest.loops[0]
     if along.extent < lanes or point.extent < 4:
         return

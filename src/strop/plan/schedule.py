@@ -410,7 +410,7 @@ def _balance(count: int, threads: int) -> float:
 
 
 def _unroll_reduction(recipe: Recipe, found: Contraction, demand: Demand) -> None:
-    """Small windows are written out (their reads are shared between rows); otherwise a few steps of the innermost loop."""
+    """Small windows are written out (rows share their reads); otherwise a few steps of the innermost loop."""
     names = {loop.name for loop in found.inner.loops if loop.extent > 1}
     if not names:
         return

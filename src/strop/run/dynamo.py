@@ -1,7 +1,7 @@
 """The Dynamo backend: `torch.compile(model, backend="strop")`.
 
 AOTAutograd turns what Dynamo traced into a functional graph and takes care of mutations and of outputs that alias
-inputs. Parameters are placeholders like any other there; `static_input_indices` tells them apart. From the second
+inputs. Where no gradient can be wanted, it is kept from taking attention, norms and recurrent networks apart. Parameters are placeholders like any other there; `static_input_indices` tells them apart. From the second
 shape on Dynamo hands over one graph with SymInt placeholders for all shapes to come, so a `Piece` binds them per call
 and keeps variants of its own. Graphs that need gradients run as they are.
 """
@@ -9,6 +9,8 @@ and keeps variants of its own. Graphs that need gradients run as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
+from itertools import chain
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ from torch._guards import TracingContext
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from strop.capture.whole import keeping_whole
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
@@ -56,7 +59,8 @@ class Backend:
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         through = aot_autograd(fw_compiler=self._training, inference_compiler=self._inference)
-        return through(graph_module, example_inputs)
+        with nullcontext() if _needs_gradients(graph_module, example_inputs) else keeping_whole():
+            return through(graph_module, example_inputs)
 
     def _inference(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         context = TracingContext.try_get()
@@ -167,6 +171,12 @@ class Piece:
         if reason not in self._said:
             self._said.add(reason)
             self.owner.journal.warn("fallback", self._name, f"runs eager: {reason}")
+
+
+def _needs_gradients(graph_module: GraphModule, example_inputs: Sequence[Any]) -> bool:
+    """Whether AOTAutograd may trace a backward graph, through which no operator that is kept whole passes."""
+    tensors = (value for value in example_inputs if isinstance(value, Tensor))
+    return torch.is_grad_enabled() and any(t.requires_grad for t in chain(tensors, graph_module.parameters()))
 
 
 def _restride(shape: tuple[int, ...], stride: tuple[int, ...]) -> Callable[[Tensor], Tensor]:

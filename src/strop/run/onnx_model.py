@@ -80,7 +80,7 @@ class CompiledOnnx(CompiledModule):
         tensors = any(isinstance(value, Tensor) for value in feeds.values())
         with torch.no_grad():
             results = self(*self.arguments(feeds))
-        results = results if isinstance(results, tuple) else (results,)
+        results = (results,) if len(self._model.outputs) == 1 else results
         named = zip(self._model.outputs, results)
         return {port.name: value if tensors else as_numpy(value, port.element_type) for port, value in named}
 
@@ -97,9 +97,9 @@ class CompiledOnnx(CompiledModule):
             args.pop()
         return args
 
-    def prepare(self, *args: Any) -> None:
-        """Compile the variant for these inputs now."""
-        self._dispatcher.prepare(self._prepared(args), {})
+    def prepare(self, *args: Any, binding: bool = True) -> None:
+        """Compile the variant for these inputs now; without `binding`, not if the program depends on their values."""
+        self._dispatcher.prepare(self._prepared(args, binding), {})
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -109,11 +109,10 @@ class CompiledOnnx(CompiledModule):
         except Exception as error:
             result = self._original(*args)
             self.journal.warn("fallback", self._model.name, f"runs eager: {error}")
-        else:
-            result = super().forward(*args)
-        return result[0] if isinstance(result, tuple) and len(result) == 1 else result
+            return result
+        return super().forward(*args)
 
-    def _prepared(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _prepared(self, args: tuple[Any, ...], binding: bool = True) -> tuple[Any, ...]:
         """The arguments with those bound whose values decide the program; traces it where that is new."""
         while True:
             args = tuple(bound(a) if i in self._bound and isinstance(a, Tensor) else a for i, a in enumerate(args))
@@ -126,7 +125,7 @@ class CompiledOnnx(CompiledModule):
                 return args
             except NeedsValues as needs:
                 fresh = needs.inputs - self._bound
-                if not fresh or not all(_bindable(args[i]) for i in fresh):
+                if not binding or not fresh or not all(_bindable(args[i]) for i in fresh):
                     raise needs.problem from needs
                 self._bound.update(fresh)
 
@@ -177,20 +176,21 @@ def compile_onnx(
     """
     model = source if isinstance(source, OnnxModule) else OnnxModule(source, _name(source))
     made = CompiledOnnx(model, options or Options.from_environment(), journal or Journal(), build or default_build)
-    given: Sequence[Any] | None
+    given: Sequence[Any] | None = (args,) if isinstance(args, Tensor) else ()
     if isinstance(args, Mapping):
         given = made.arguments(args)
-    elif isinstance(args, Tensor):
-        given = (args,)
-    else:
-        given = tuple(args) or examples(model, shapes or {}, demand=bool(shapes))
+    elif not isinstance(args, Tensor):
+        given = tuple(args)
+    invented = not given
+    if invented:
+        given = examples(model, shapes or {}, demand=bool(shapes))
     if given is not None:
         try:
-            made.prepare(*(_tensor(value) for value in given))
+            made.prepare(*(_tensor(value) for value in given), binding=not invented)
         except Problem as problem:
             if problem.code != "STR106":
                 raise
-            made.journal.add("fallback", model.name, f"runs eager: {problem.message}", where=str(problem.where))
+            made.journal.add("note", model.name, f"compiled at the first call: {problem.message}")
     return made
 
 

