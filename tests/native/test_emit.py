@@ -26,7 +26,7 @@ TESTS = Path(__file__).parents[1]
 #: operators' names that are words of LLVM, of Python or of plain English as well
 WORDS = frozenset((
     "input", "constant", "full", "where", "cast", "slice", "select", "index", "gather", "all", "any", "sum", "item",
-    "expand", "pad",
+    "expand", "pad", "var",
 ))  # fmt: skip
 LENGTHS = (1, 2, 7, 16, 37, 64, 100)  # whole vectors of every width, and what is left over
 

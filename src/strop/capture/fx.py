@@ -258,18 +258,29 @@ class _Converter:
         reason = "no rule and no decomposition"
         with self.b.converting(Call(str(target), types, used, fakes)):
             foreign = self.foreign(args, kwargs, types)
+            if foreign:
+                same = self.unchanged(target, args, kwargs, result)
+                why = f"{foreign} has no native code"
+                return self.library(target, args, kwargs, result, types, why) if same is None else same
             try:
                 made = self.ruled(target, args, kwargs, result)
-                if made is not None and (not foreign or _is_argument(made, args)):
+                if made is not None:
                     return made
             except Unfit as unfit:
                 reason = str(unfit)
-            if foreign:
-                return self.library(target, args, kwargs, result, types, f"{foreign} has no native code")
             apart = self.apart(target, args, kwargs)
             if apart is not None:
                 return apart
             return self.library(target, args, kwargs, result, types, reason)
+
+    def unchanged(self, target: torch._ops.OpOverload, args: Any, kwargs: Any, result: Any) -> Any:
+        """The very argument that an operator returns though it can't compute with it (`contiguous`, a cast to its own
+        dtype), or None. Rules are not made for dtypes that generated code does not know, so they may stumble."""
+        try:
+            made = self.ruled(target, args, kwargs, result)
+        except (Unfit, Problem, TypeError, ValueError):
+            return None
+        return made if _is_argument(made, args) else None
 
     def foreign(self, args: Any, kwargs: Any, types: Sequence[Type]) -> str:
         """A dtype in or out that generated code does not compute with, or ''."""

@@ -257,8 +257,9 @@ class Interpreter:
         fold = self.tracing is not None and self._folds(step, inputs, scope)
         try:
             if fold:
+                reals, around = _real(inputs), _real_scope(step, scope)
                 with _disable_current_modes(), standing_for({}):
-                    results = self._results(step, _real(inputs), _real_scope(step, scope), types, output_types, True)
+                    results = self._results(step, reals, around, types, output_types, True)
             else:
                 results = self._results(step, inputs, scope, types, output_types, False)
         except Failed as failed:  # inside a body: its inputs may come from any of ours

@@ -554,7 +554,7 @@ class Vectorise(_SetMode):
 
 
 def _vector_verdict(nest: Nest, name: str, outside: str | None) -> Verdict:
-    """No vector loop inside another; statements write one element per lane (scratch may grow lanes) or reduce over them.
+    """No vector loop inside another; statements write an element per lane (scratch may grow lanes) or reduce over them.
 
     That no serial loop is left inside it is checked when the schedule is complete (`ready`): sinking comes later.
     """

@@ -22,7 +22,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Demand:
-    """What one step of a reduction needs: operands that differ by row (broadcast), vector (streamed) or both (paired)."""
+    """What a step of a reduction needs: operands that differ by row (broadcast), vector (streamed) or both (paired)."""
 
     rows: int
     lanes_extent: int

@@ -201,15 +201,11 @@ def real(x: Tensor, what: str) -> Tensor:
 
 def ints(x: Tensor | Sequence[int], what: str = "a list of numbers") -> list[int]:
     """An input (or an attribute of older opsets) as Python integers."""
-    if isinstance(x, Tensor):
-        return [int(v) for v in real(x, what).reshape(-1).tolist()]
-    return [int(v) for v in x]
+    return [int(v) for v in (_items(real(x, what)) if isinstance(x, Tensor) else x)]
 
 
 def floats(x: Tensor | Sequence[float], what: str = "a list of numbers") -> list[float]:
-    if isinstance(x, Tensor):
-        return [float(v) for v in real(x, what).reshape(-1).tolist()]
-    return [float(v) for v in x]
+    return [float(v) for v in (_items(real(x, what)) if isinstance(x, Tensor) else x)]
 
 
 def scalar(x: Tensor, what: str = "a number") -> Any:
@@ -217,4 +213,15 @@ def scalar(x: Tensor, what: str = "a number") -> Any:
     value = real(x, what)
     if value.numel() != 1:
         raise Unsupported(f"{what} must be one number, not a tensor of shape {list(value.shape)}")
-    return value.item()
+    return _items(value)[0]
+
+
+def numbers(x: Tensor) -> list[Any] | None:
+    """As `known`, as Python numbers."""
+    value = known(x)
+    return None if value is None else _items(value)
+
+
+def _items(tensor: Tensor) -> list[Any]:
+    with _disable_current_modes():
+        return list(tensor.reshape(-1).tolist())

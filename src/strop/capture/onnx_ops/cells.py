@@ -32,18 +32,20 @@ class Cell(NamedTuple):
     clip: float | None = None
     coupled: bool = False  # LSTM: the forget gate is one minus the input gate
     product_first: bool = False  # GRU: reset the product of the state, not the state
+    rounded: bool = False  # LSTM: the state is rounded to 8 bits before it is multiplied
 
     @property
     def unusual(self) -> bool:
-        return self.clip is not None or self.coupled or (self.kind == "gru" and not self.product_first)
+        plain_gru = self.kind != "gru" or self.product_first
+        return self.clip is not None or self.coupled or self.rounded or not plain_gru
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.clip} {int(self.coupled)} {int(self.product_first)}"
+        return f"{self.kind} {self.clip} {int(self.coupled)} {int(self.product_first)} {int(self.rounded)}"
 
     @classmethod
     def read(cls, text: str) -> Cell:
-        kind, clip, coupled, product_first = text.split()
-        return cls(kind, None if clip == "None" else float(clip), coupled == "1", product_first == "1")
+        kind, clip, *flags = text.split()
+        return cls(kind, None if clip == "None" else float(clip), *(flag == "1" for flag in flags))
 
 
 class Activation(NamedTuple):
@@ -109,11 +111,22 @@ def _clipped(cell: Cell, x: Tensor) -> Tensor:
     return x if cell.clip is None else x.clamp(-cell.clip, cell.clip)
 
 
+def rounded_to_bytes(x: Tensor) -> Tensor:
+    """To the 256 evenly spaced values that just hold x and zero."""
+    low, high = x.amin().clamp(max=0.0), x.amax().clamp(min=0.0)
+    step = (high - low) / 255.0
+    step = torch.where(step == 0, torch.ones_like(step), step)
+    zero = torch.round((-low / step).clamp(0.0, 255.0))
+    return ((torch.round(x / step) + zero).clamp(0.0, 255.0) - zero) * step
+
+
 def _lstm(
     cell: Cell, functions: Sequence[Function], x: Tensor, h: Tensor, c: Tensor, r: Tensor, bias: Tensor | None,
     p: Tensor | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     f, g, out = functions
+    if cell.rounded:
+        h = rounded_to_bytes(h)
     i, o, forget, new = (x + torch.nn.functional.linear(h, r, bias)).chunk(4, 1)
     peep = p.chunk(3) if p is not None else None
     if peep is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, known, onnx
+from strop.capture.onnx_ops import Call, Unsupported, numbers, onnx, scalar
 
 _UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
@@ -63,9 +63,9 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
 @onnx("Pow")
 def pow(a: Tensor, b: Tensor) -> Tensor:
     """The result has the base's type, whatever the exponent's."""
-    exponent = known(b)
-    if exponent is not None and exponent.numel() == 1 and b.dim() == 0:
-        number = exponent.item()
+    exponent = numbers(b) if b.dim() == 0 else None
+    if exponent is not None:
+        number = exponent[0]
         result = torch.pow(a, int(number) if float(number).is_integer() else number)
     elif a.dtype == b.dtype:
         result = torch.pow(a, b)
@@ -118,10 +118,10 @@ def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None
 @onnx("Clip", since=11)
 def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     """Bounds that are known become numbers, so that ReLU6 and the like stay visible."""
-    bounds = [known(bound) if bound is not None else None for bound in (low, high)]
+    bounds = [numbers(bound) if bound is not None else None for bound in (low, high)]
     if all(bound is None or real is not None for bound, real in zip((low, high), bounds)):
-        numbers = [None if real is None else real.item() for real in bounds]
-        return x if numbers == [None, None] else torch.clamp(x, *numbers)
+        ends = [None if real is None else real[0] for real in bounds]
+        return x if ends == [None, None] else torch.clamp(x, *ends)
     if low is not None:
         x = torch.maximum(x, low)
     return x if high is None else torch.minimum(x, high)
@@ -160,8 +160,6 @@ def dropout(x: Tensor, *, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
 def dropout_in_training(
     x: Tensor, ratio: Tensor | None = None, training: Tensor | None = None, *, seed: int | None = None, node: Call
 ) -> tuple[Tensor, Tensor]:
-    from strop.capture.onnx_ops import scalar
-
     rate = 0.5 if ratio is None else float(scalar(ratio, "the ratio"))
     if training is None or not scalar(training, "the training mode") or rate == 0:
         return x, torch.ones_like(x, dtype=torch.bool)

@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, known, onnx, real, scalar
+from strop.capture.onnx_ops import Unsupported, numbers, onnx, real, scalar
 
 _ACCUMULATE = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 def wrapped(indices: Tensor, extent: int) -> Tensor:
     """Negative indices count from the end."""
+    found = numbers(indices)
     indices = indices.to(torch.int64)
-    found = known(indices)
-    if found is not None and (not found.numel() or int(found.min()) >= 0):
+    if found is not None and all(place >= 0 for place in found):
         return indices
     return torch.where(indices < 0, indices + extent, indices)
 
@@ -30,11 +30,11 @@ def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
     if not isinstance(x, Tensor):
         return np.take(x, indices.numpy(), axis)
     axis %= x.dim()
-    found = known(indices)
-    if found is not None and found.dim() == 0:
-        return x.select(axis, int(found))
-    if found is not None and found.numel() == 1:
-        place = int(found) % max(x.shape[axis], 1)
+    found = numbers(indices) if indices.numel() == 1 else None
+    if found is not None and indices.dim() == 0:
+        return x.select(axis, int(found[0]))
+    if found is not None:
+        place = int(found[0]) + (x.shape[axis] if found[0] < 0 else 0)
         return x.narrow(axis, place, 1).reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
     places: list[Tensor | None] = [None] * axis
     return torch.ops.aten.index.Tensor(x, [*places, wrapped(indices, x.shape[axis])])
@@ -137,7 +137,8 @@ def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor
 
 @onnx("Unique")
 def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    array = real(x, "the values on which its shape depends").numpy()
+    values_of = real(x, "the values on which its shape depends")
+    array = (values_of.to(torch.float32) if x.dtype == torch.bfloat16 else values_of).numpy()
     found: Any = np.unique(array, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     values, first, inverse, counts = found
     if not sorted:
@@ -147,7 +148,7 @@ def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Tens
         rank[order] = np.arange(len(order))
         first, inverse, counts = first[order], rank[inverse], counts[order]
     rest = (torch.from_numpy(np.ascontiguousarray(part)).to(torch.int64) for part in (first, inverse.reshape(-1), counts))
-    return (torch.from_numpy(np.ascontiguousarray(values)), *rest)  # type: ignore[return-value]
+    return (torch.from_numpy(np.ascontiguousarray(values)).to(x.dtype), *rest)  # type: ignore[return-value]
 
 
 @onnx("NonMaxSuppression")

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from strop.capture.onnx_ops import Call, Unsupported, find, onnx
+from strop.capture.onnx_ops.cells import Cell, rounded_to_bytes
 from strop.capture.onnx_ops.quantised import (
     along,
     dynamic_quantize_linear,
@@ -17,6 +18,7 @@ from strop.capture.onnx_ops.quantised import (
     requantised,
     saturated,
 )
+from strop.capture.onnx_ops.recurrent import LSTM_ORDER, recurrent
 
 microsoft = partial(onnx, domain="com.microsoft", since=1)
 
@@ -166,19 +168,12 @@ def dynamic_quantize_lstm(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """An LSTM with weights [directions, inputs, 4·hidden] in 8 bits.
 
-    The sequence is rounded to 8 bits as a whole. The state is not: ONNX Runtime rounds it anew at every step, which
-    only adds noise.
+    The sequence is rounded to 8 bits as a whole, the state at every step.
     """
-    lstm = find("", "LSTM", 14)
-    if lstm is None:
-        raise Unsupported("there is no LSTM")
-    quantised, scale, zero = dynamic_quantize_linear(x)
-    rounded = (quantised.to(torch.float32) - zero.to(torch.float32)) * scale
-    return lstm.function(  # type: ignore[no-any-return]
-        rounded, _weights(w, w_scale, w_zero), _weights(r, r_scale, r_zero), b, sequence_lens, initial_h, initial_c, p,
-        direction=direction, activations=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, clip=clip, input_forget=input_forget,
-    )  # fmt: skip
+    cell = Cell("lstm", clip, bool(input_forget), rounded=True)
+    return recurrent(cell, LSTM_ORDER, rounded_to_bytes(x), _weights(w, w_scale, w_zero), _weights(r, r_scale, r_zero),
+                     b, p, sequence_lens, [initial_h, initial_c], direction, activations, activation_alpha,
+                     activation_beta, 0)  # fmt: skip
 
 
 def _weights(w: Tensor, scale: Tensor, zero: Tensor) -> Tensor:

@@ -20,6 +20,8 @@ from strop.capture.onnx_ops.cells import CELLS, Cell, activation, take_steps
 MOST_STEPS = 24
 #: saturates a float32 or float64 sigmoid to exactly 0 or 1
 FROZEN = 1.0e4
+#: torch's order of the gates i, f, c, o in ONNX's i, o, f, c
+LSTM_ORDER = (0, 2, 3, 1)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ def lstm(
     input_forget: int = 0, layout: int = 0,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Gates i, o, f, c; results Y, Y_h, Y_c."""
-    cell = Cell("lstm", clip, bool(input_forget), False)
-    return _recurrent(cell, (0, 2, 3, 1), x, w, r, b, p, sequence_lens, [initial_h, initial_c], direction, activations,
+    cell = Cell("lstm", clip, bool(input_forget))
+    return recurrent(cell, LSTM_ORDER, x, w, r, b, p, sequence_lens, [initial_h, initial_c], direction, activations,
                       activation_alpha, activation_beta, layout)  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def gru(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Gates z, r, h; results Y, Y_h. Torch's GRU is the one with linear_before_reset."""
     cell = Cell("gru", clip, False, bool(linear_before_reset))
-    return _recurrent(cell, (1, 0, 2), x, w, r, b, None, sequence_lens, [initial_h], direction, activations,
+    return recurrent(cell, (1, 0, 2), x, w, r, b, None, sequence_lens, [initial_h], direction, activations,
                       activation_alpha, activation_beta, layout)  # fmt: skip
 
 
@@ -79,12 +81,12 @@ def rnn(
     activation_beta: Sequence[float] = (), clip: float | None = None, layout: int = 0,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """One gate; results Y, Y_h."""
-    cell = Cell("rnn", clip, False, False)
-    return _recurrent(cell, (0,), x, w, r, b, None, sequence_lens, [initial_h], direction, activations,
+    cell = Cell("rnn", clip)
+    return recurrent(cell, (0,), x, w, r, b, None, sequence_lens, [initial_h], direction, activations,
                       activation_alpha, activation_beta, layout)  # fmt: skip
 
 
-def _recurrent(
+def recurrent(
     cell: Cell, order: Sequence[int], x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, p: Tensor | None,
     sequence_lens: Tensor | None, initial: Sequence[Tensor | None], direction: str, activations: Sequence[str] | None,
     alpha: Sequence[float], beta: Sequence[float], layout: int,

@@ -112,7 +112,8 @@ def _whole(
             return None
         # torch reads at floor(i / scale); with whole scales that is what rounding half-pixel centres gives, too
         return F.interpolate(x, scale_factor=factors, mode="nearest")
-    if mode != "linear" or any(extent == 1 for extent in x.shape[2:]):
+    exact = all(float(x.shape[2 + i] * factors[i]).is_integer() for i in range(rank))
+    if mode != "linear" or not exact or 1 in space or 1 in x.shape[2:]:
         return None
     kind = ("linear", "bilinear", "trilinear")[rank - 1]
     if coordinates == "align_corners":

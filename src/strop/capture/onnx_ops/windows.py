@@ -79,7 +79,7 @@ def conv_transpose(
         total = [full[i] + extra[i] - wanted[i] for i in range(rank)]
         small = [t // 2 for t in total]
         large = [t - s for t, s in zip(total, small)]
-        before, after = (large, small) if auto_pad == "SAME_LOWER" else (small, large)
+        before, after = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
     else:
         before, after = same_pads(x.shape[2:], w.shape[2:], stride, dilation, auto_pad, pads)
     simple = before == after and all(0 <= e < max(s, d) for e, s, d in zip(extra, stride, dilation))
@@ -274,7 +274,7 @@ def deform_conv(
     top, left = list(pads or [0] * 4)[:2]
     oh, ow = offset.shape[2:]
     shifts = offset.reshape(n, offset_group, kh * kw, 2, oh, ow)
-    grid = made(torch.cartesian_prod, torch.arange(kh) * dh, torch.arange(kw) * dw).to(x.dtype)
+    grid = made(torch.tensor, [(i * dh, j * dw) for i in range(kh) for j in range(kw)], dtype=x.dtype)
     rows = (torch.arange(oh, dtype=x.dtype) * sh - top).reshape(-1, 1)
     columns = (torch.arange(ow, dtype=x.dtype) * sw - left).reshape(1, -1)
     places_y = shifts[:, :, :, 0] + grid[:, 0].reshape(-1, 1, 1) + rows
