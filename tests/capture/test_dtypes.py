@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from capture.compare import check_function, ops
 from strop.capture.fx import trace
 from strop.graph.operators import BINARY, COMPARE
+from strop.graph.verify import verify
+from strop.run.reference import evaluate
 
 
 @pytest.mark.parametrize("left", [torch.float32, torch.float64, torch.int32, torch.int64, torch.bool])
@@ -50,6 +53,43 @@ def test_foreign_dtypes_run_through_the_library(dtype: torch.dtype) -> None:
 
 def test_complex_numbers_run_through_the_library() -> None:
     check_function(lambda x: torch.fft.irfft(torch.fft.rfft(x).conj() * 2), torch.randn(8), native=False)
+
+
+@pytest.mark.parametrize("make", [torch.abs, lambda x: torch.view_as_real(x * 1j), lambda x: (x @ x).abs().sum()])
+def test_real_results_of_complex_numbers(make: Callable[..., Any]) -> None:
+    assert check_function(make, torch.randn(3, 3, dtype=torch.complex64), native=False).fallbacks
+
+
+def test_what_changes_nothing_is_no_call_in_any_dtype() -> None:
+    assert not ops(trace(lambda x: x.contiguous().to(torch.complex64), torch.randn(3, dtype=torch.complex64)))
+
+
+@pytest.mark.parametrize("other", [torch.float64, torch.int64])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, w: F.linear(x, w),
+        lambda x, w: F.linear(x, w.float(), w[0]),
+        lambda x, w: F.conv1d(x[None], w[..., None]),
+        lambda x, w: F.layer_norm(x, (4,), w[0]),
+        lambda x, w: x.index_put((torch.tensor([0]),), w[0]),
+    ],
+    ids=["linear", "bias", "conv", "norm", "index_put"],
+)
+def test_kernels_answer_for_mixtures_that_they_refuse(make: Callable[..., Any], other: torch.dtype) -> None:
+    """What torch's own kernel would refuse is not promoted in silence, nor does it become code that is not valid."""
+    x, w = torch.randn(4, 4), torch.randint(1, 5, (4, 4)).to(other)
+    with pytest.raises(RuntimeError) as eager:
+        make(x, w)
+    try:
+        graph = trace(make, x, w)
+    except RuntimeError as refused:
+        assert "type" in str(refused)
+        return
+    verify(graph)
+    with pytest.raises(RuntimeError) as ours:
+        evaluate(graph, (x, w))
+    assert str(ours.value) == str(eager.value)
 
 
 @pytest.mark.parametrize(

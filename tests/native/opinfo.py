@@ -200,7 +200,7 @@ def check(info: Any, made: Program) -> None:
     """Compile, run, and compare every sample with eager."""
     if not made.samples:
         return
-    compiled = build(made.graph, Options(cache=False), Journal(), 1)
+    compiled = build(made.graph, Options(cache=False, check=True), Journal(), 1)
     if compiled.compiled.about["library"]:
         raise AssertionError(f"library nodes appeared: {compiled.compiled.about['library']}")
     compiled.bind(made.params)

@@ -35,7 +35,7 @@ def compare(graph: Graph, threads: int, pack: bool = True) -> None:
     params = [values(node, generator) for node in graph.params]
     wanted, _ = reference.evaluate(graph, inputs, params)
     try:
-        program = build(graph, Options(cache=False, pack=pack), Journal(), threads)
+        program = build(graph, Options(cache=False, check=True, pack=pack), Journal(), threads)
         program.bind(params)
         got = program(inputs)
     except Exception as error:

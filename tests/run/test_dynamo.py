@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from run.standin import Builder
@@ -141,3 +142,74 @@ def test_unknown_settings_are_refused() -> None:
         backend(torch.fx.symbolic_trace(nn.ReLU()), (), mode="fastest")
     with pytest.raises(Problem, match=r"STR001.*speed"):
         backend(torch.fx.symbolic_trace(nn.ReLU()), (), options={"speed": 11})
+
+
+class Whole(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rms = nn.RMSNorm(8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.rms(x)
+        return F.scaled_dot_product_attention(x, x, x)
+
+
+def _operators(built: Builder) -> list[str]:
+    return [n.op for p in built.programs for n in p.graph.nodes if n.op not in ("input", "param", "item")]
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_norms_and_attention_stay_whole(mode: Any) -> None:
+    torch._dynamo.reset()
+    model, built = Whole().eval(), Builder()
+    fast = torch.compile(model, backend=Backend(Options(), Journal(), built))
+    x = torch.randn(1, 2, 5, 8)
+    with mode():
+        torch.testing.assert_close(fast(x), model(x))
+    assert _operators(built) == ["rms_norm", "attention"]
+
+
+def test_frozen_parameters_need_no_gradients() -> None:
+    torch._dynamo.reset()
+    model, built = Whole().eval().requires_grad_(False), Builder()
+    fast = torch.compile(model, backend=Backend(Options(), Journal(), built))
+    x = torch.randn(1, 2, 5, 8)
+    torch.testing.assert_close(fast(x), model(x))
+    assert _operators(built) == ["rms_norm", "attention"]
+
+
+@pytest.mark.parametrize("of_input", [False, True])
+def test_gradients_flow_through_what_would_stay_whole(of_input: bool) -> None:
+    torch._dynamo.reset()
+    model, built = Whole().requires_grad_(not of_input), Builder()
+    fast = torch.compile(model, backend=Backend(Options(), Journal(), built))
+    x = torch.randn(1, 2, 5, 8, requires_grad=of_input)
+    leaf = x if of_input else model.rms.weight
+    found, wanted = (torch.autograd.grad(run(x).square().sum(), leaf)[0] for run in (fast, model))
+    torch.testing.assert_close(found, wanted)
+    assert not built.programs
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(4, 6, batch_first=True), nn.Linear(6, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "operators"),
+    [(False, ["select", "linear"]), (True, ["lstm", "select", "linear"])],
+    ids=["as Dynamo is", "allow_rnn"],
+)
+def test_recurrent_networks_reach_the_backend_if_dynamo_may_trace_them(allowed: bool, operators: list[str]) -> None:
+    """Otherwise Dynamo breaks the graph around them: they run eager, what follows them is compiled."""
+    torch._dynamo.reset()
+    model, built = Recurrent().eval(), Builder()
+    x = torch.randn(2, 3, 4)
+    with torch._dynamo.config.patch(allow_rnn=allowed), torch.no_grad():
+        fast = torch.compile(model, backend=Backend(Options(), Journal(), built))
+        torch.testing.assert_close(fast(x), model(x))
+    assert _operators(built) == operators

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from strop.capture.aten_views import wrap
 from strop.capture.builder import Builder, broadcast
-from strop.capture.registry import Operand, Unfit, aten
+from strop.capture.registry import Mixed, Operand, Unfit, aten
 from strop.graph.ir import Node, Type
 
 Indices = Sequence[Node | None]
@@ -48,9 +48,11 @@ def index_put(
     moved, order, dims, chosen = _adjacent(b, x, indices)
     if not dims:
         raise Unfit("index_put without indices")
+    if value.dtype != x.dtype:
+        raise Mixed(f"index_put of {value.dtype} into {x.dtype}")
     shape = broadcast(*(i.shape for i in chosen))
     region = (*moved.shape[: dims[0]], *shape, *moved.shape[dims[-1] + 1 :])
-    value = b.expand(b.cast(value, x.dtype), region)
+    value = b.expand(value, region)
     put = b.node("index_put", (moved, value, *chosen), moved.type, dims=dims, accumulate=bool(accumulate))
     return b.permute(put, [order.index(d) for d in range(len(order))])
 

@@ -7,8 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from strop.capture.registry import Mixed
 from strop.core.dtypes import is_float
 from strop.graph.ir import NOWHERE, Node, Origin, Type
+
+#: operators whose inputs are all of one dtype
+UNIFORM = frozenset(
+    ("linear", "matmul", "conv", "layer_norm", "rms_norm", "group_norm", "batch_norm", "lstm", "gru", "rnn")
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class Builder:
         return base if count == 1 else f"{base}_{count}"
 
     def node(self, op: str, inputs: Sequence[Node], *types: Type, **attrs: Any) -> Node:
+        if op in UNIFORM and any(node.dtype != inputs[0].dtype for node in inputs):
+            raise Mixed(f"inputs of {' and '.join(dict.fromkeys(node.dtype for node in inputs))}")
         base = f"{self.origin.module}.{op}" if self.origin.module else op
         return Node(op, tuple(inputs), attrs, types, self.unique(base), self.origin)
 

@@ -33,7 +33,7 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
 from strop.capture.builder import Builder, Call
 from strop.capture.canonical import unfold_batches
 from strop.capture.origin import origin_of
-from strop.capture.registry import Unfit, rule_for
+from strop.capture.registry import Mixed, Unfit, rule_for
 from strop.capture.types import DTYPES, type_of, types_of
 from strop.core.dtypes import NATIVE
 from strop.core.problem import Problem
@@ -266,6 +266,8 @@ class _Converter:
                 made = self.ruled(target, args, kwargs, result)
                 if made is not None:
                     return made
+            except Mixed as mixed:
+                return self.library(target, args, kwargs, result, types, str(mixed))
             except Unfit as unfit:
                 reason = str(unfit)
             apart = self.apart(target, args, kwargs)

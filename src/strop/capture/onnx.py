@@ -360,7 +360,8 @@ class Interpreter:
                 return value
             real = known(value)
             assert real is not None
-            made = mode.from_tensor(real)
+            with _disable_current_modes():
+                made = _fake(mode, real)
             stand_ins[id(made)] = real
             return made
 

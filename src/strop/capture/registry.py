@@ -26,6 +26,10 @@ class Unfit(Exception):
     """A rule does not cover this form of its operator; the message is the reason."""
 
 
+class Mixed(Unfit):
+    """Inputs whose dtypes differ. Torch's own kernel must answer: decompositions promote where kernels refuse."""
+
+
 R = TypeVar("R", bound=Rule)
 
 

@@ -77,6 +77,8 @@ class Access:
     def load(self, load: Load) -> Value:
         frame = self.frame
         chunk = frame.chunk
+        if not load.buffer.size:
+            return self._read_nothing(load)
         load = self._bind_indirect(load)
         stride = self._stride(load.offset, chunk)
         offset = frame.settle(load.offset)
@@ -97,6 +99,12 @@ class Access:
         if stride is not None and not load.guards:
             return self._strided_load(load.buffer, offset, stride, chunk)
         return Value(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
+
+    def _read_nothing(self, load: Load) -> Value:
+        """A read of an empty buffer: past its edge, or at a data-dependent index, which then is out of range."""
+        if not load.guards:
+            self.frame.code.emit(f"store i64 1, ptr {self.status}, align 8")
+        return Value(constant(load.dtype, load.other), load.dtype)
 
     def _reusable(self, buffer: Buffer) -> bool:
         return buffer not in self.written

@@ -11,7 +11,8 @@ from strop.code.math_exp import exp
 from strop.code.math_tables import ERF_FAR, ERF_NEAR, ERFCX
 
 _SPLIT = {"f32": 1.125, "f64": 0.5}
-_FAR_CENTRE, _FAR_END = 2.5225, 3.92
+#: from the end on the result is the polynomial's there, which rounds to exactly 1
+_FAR_CENTRE, _FAR_END = 2.5225, 3.89
 _ERFCX_POLE, _ERFC_IS_ZERO = 3.0, 28.0
 
 

@@ -320,7 +320,7 @@ def _norm(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...
     want = x.shape[-attrs["axes"] :] if "axes" in attrs else x.shape[1:2]
     for node in rest:
         _need(node.shape == want, f"%{node.name} is {node.type}, must have the shape {want}")
-    return (x.type,)
+    return (Type(_same_dtype(inputs), x.shape),)
 
 
 @_infers("linear")
@@ -375,7 +375,7 @@ def _attention(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type
 def _recurrent(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     states = [n.type for n in inputs[1:3]] if given is None or len(given) == 3 else [inputs[1].type]
     width = states[0].shape[-1] * (2 if attrs["bidirectional"] else 1)
-    return (Type(inputs[0].dtype, (*inputs[0].shape[:-1], width)), *states)
+    return (Type(_same_dtype(inputs), (*inputs[0].shape[:-1], width)), *states)
 
 
 @_infers("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "upsample_nearest", "upsample_linear")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from strop.core.journal import Journal
 from strop.core.passes import Verdict, no, yes
@@ -25,6 +26,7 @@ EXPENSIVE = frozenset((
     "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "pow", "atan2", "fmod", "mod", "floordiv",
     "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
 ))  # fmt: skip
+SCALE_POINTS = 400  # points of an image from which scaling weights is cheaper than scaling the image
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 
 
@@ -78,6 +80,8 @@ class _Fusion:
         readers = self.readers(buffer)
         if not readers or self.in_parts(buffer):
             return False
+        if len(readers) == 1 and self._scale(position, producer, readers[0]):
+            return True
         for i in readers:
             consumer = self.steps[i]
             verdict = can_inline(producer, consumer, len(readers))
@@ -96,6 +100,19 @@ class _Fusion:
                 "fusion", consumer.name, f"computes {producer.name} where it reads it", saved_bytes=2 * buffer.bytes
             )
         del self.steps[position]
+        return True
+
+    def _scale(self, position: int, producer: Nest, reader: int) -> bool:
+        """Multiply the weights of the only reader instead of everything that they meet; True when the producer went."""
+        consumer = self.steps[reader]
+        overwritten = {b for step in self.steps[position + 1 : reader] for b in _writes(step)} & set(producer.reads)
+        scaled = None if isinstance(consumer, LibraryCall) or overwritten else scale_weights(producer, consumer)
+        if scaled is None:
+            return False
+        self.steps[reader] = scaled
+        del self.steps[position]
+        saved = 2 * producer.writes[0].bytes
+        self.journal.add("fusion", consumer.name, f"{producer.name} scales its weights", saved_bytes=saved)
         return True
 
     def _append(self, position: int, consumer: Nest) -> bool:
@@ -239,6 +256,41 @@ def inline(producer: Nest, consumer: Nest) -> Nest:
 
     made = consumer.map_stores(lambda s: _change(s, compute))
     return replace(made, note=_joined(producer.note, consumer.note))
+
+
+def scale_weights(producer: Nest, consumer: Nest) -> Nest | None:
+    """Σ (x·s)·w   →   Σ x·(s·w), where s is the same for all of an image: a squeeze-and-excite scale before a projection.
+
+    Pays where an image has many more points than a register tile has rows, which share each product s·w.
+    """
+    made = producer.body[0]
+    assert isinstance(made, Store)
+    space = {loop.var for loop in producer.loops[2:] if loop.extent > 1}
+    points = prod(var.extent for var in space)
+    if points < SCALE_POINTS or not _plain(made.index, producer.loops):
+        return None
+    value = made.value
+    if not isinstance(value, Apply) or value.op != "mul" or not all(isinstance(a, Load) for a in value.args):
+        return None
+    image, scale = sorted(value.args, key=lambda arg: -len(arg.vars & space))
+    if scale.vars & space or not space <= image.vars:
+        return None
+    products = [s for s in consumer.stores if any(load.buffer == made.target for load in loads(s))]
+    if len(products) != 1 or products[0].reduce != "sum":
+        return None
+    product = products[0].value
+    if not isinstance(product, Apply) or product.op != "mul":
+        return None
+    read, weight = sorted(product.args, key=lambda arg: not (isinstance(arg, Load) and arg.buffer == made.target))
+    if not isinstance(read, Load) or read.buffer != made.target or read.guards or not isinstance(weight, Load):
+        return None
+    if weight.vars & frozenset().union(*(part.vars for part in read.index[2:])):
+        return None
+    bound = _bind(made.index, read.index)
+    scaled = Apply("mul", (scale.substitute(bound), weight), weight.dtype)
+    new = Apply("mul", (image.substitute(bound), scaled), product.dtype)
+    changed = consumer.map_stores(lambda s: replace(s, value=new) if s is products[0] else s)
+    return replace(changed, note=_joined(producer.note, consumer.note))
 
 
 def _change(store: Store, compute: object) -> Store:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from strop.core.problem import Problem
-from strop.loops.index import Index, Var
+from strop.loops.index import Index, Indirect, Var
 from strop.loops.ir import Buffer, Guard, Load, Nest, Store, loads
 from strop.loops.lower.driver import LibraryCall, Step
 
@@ -37,6 +37,8 @@ def _faults(nest: Nest, bound: frozenset[Var], scratch: frozenset[Buffer]) -> It
     names = [loop.name for loop in nest.loops]
     if len(set(names)) != len(names) or any(var.name in names for var in bound):
         yield f"two loops around one statement share a name: {', '.join(names)}"
+    if not nest.iterations:
+        return
     bound |= frozenset(nest.vars)
     scratch |= frozenset(nest.scratch)
     for item in nest.body:
@@ -74,6 +76,8 @@ def _access_faults(
         return
     for part, extent in zip(index, buffer.shape):
         low, high = part.bounds
+        if not extent and any(isinstance(atom, Indirect) for atom, _ in part.terms):
+            continue  # found out of range when it runs
         if low < 0 or high >= extent:
             yield f"`{access}`: {part} runs from {low} to {high}, the dimension has {extent}"
 

@@ -196,7 +196,7 @@ def _watcher(
     end = object()
     views: list[Iterable[Any]] = [*(group.values() for group in groups), (end,)]
     expected = [*held, end]
-    dicts = [module.__dict__ for module in modules]
+    dicts = [module.__dict__ if "training" in module.__dict__ else _Elsewhere(module) for module in modules]
     used_hooks = [group for group in hooks if group]
 
     def same() -> bool:
@@ -210,6 +210,16 @@ def _watcher(
         )
 
     return same
+
+
+class _Elsewhere:
+    """The attributes of a module that does not keep them itself: a compiled one's are its original's."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = module
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._module, name)
 
 
 def _mark(tensor: Tensor) -> tuple[int, int]:
