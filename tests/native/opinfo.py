@@ -23,7 +23,7 @@ from strop.graph.ir import Graph, Node
 from strop.loops.lower import can_lower, load_families
 from strop.run.program import build
 
-DTYPES = (torch.float32, torch.int64, torch.bool)
+DTYPES = {"f32": torch.float32, "i64": torch.int64, "bool": torch.bool}
 #: results that eager leaves undefined
 UNDEFINED = frozenset((
     "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_",
@@ -54,6 +54,7 @@ def operators() -> dict[str, Any]:
 class Sample:
     """One call: its tensors, and the function of them that it is."""
 
+    dtype: str
     text: str
     tensors: tuple[torch.Tensor, ...]
     function: Callable[..., Any]
@@ -74,13 +75,13 @@ class Sample:
         return [t.clone() for t in tree_flatten(results)[0] if isinstance(t, torch.Tensor)], arguments
 
 
-def samples(info: Any, dtype: torch.dtype, most: int | None) -> list[Sample]:
+def samples(info: Any, dtype: str, most: int | None) -> list[Sample]:
     """The operator's samples; with a limit, those that differ most from each other come first."""
-    if dtype not in info.dtypes:
+    if DTYPES[dtype] not in info.dtypes:
         return []
     torch.manual_seed(0)
-    made = info.sample_inputs("cpu", dtype, requires_grad=False)
-    found = [_sample(info, one) for one in itertools.islice(made, None if most is None else 8 * most)]
+    made = info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)
+    found = [_sample(info, dtype, one) for one in itertools.islice(made, None if most is None else 8 * most)]
     if most is None or len(found) <= most:
         return found
     chosen: list[Sample] = []
@@ -93,7 +94,7 @@ def samples(info: Any, dtype: torch.dtype, most: int | None) -> list[Sample]:
     return chosen
 
 
-def _sample(info: Any, sample: Any) -> Sample:
+def _sample(info: Any, dtype: str, sample: Any) -> Sample:
     leaves, spec = tree_flatten((sample.input, sample.args, sample.kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
@@ -107,7 +108,7 @@ def _sample(info: Any, sample: Any) -> Sample:
     shown = ", ".join(f"{t.dtype}{list(t.shape)}".removeprefix("torch.") for t in (leaves[i] for i in places))
     others = [leaf for leaf in leaves if not isinstance(leaf, torch.Tensor)]
     text = f"{sorted(sample.kwargs)} ({shown}) {others}"
-    return Sample(text, tuple(leaves[i].detach() for i in places), function)
+    return Sample(dtype, text, tuple(leaves[i].detach() for i in places), function)
 
 
 @dataclass(frozen=True)
@@ -118,25 +119,24 @@ class Program:
     graph: Graph
     params: tuple[torch.Tensor, ...]
     outputs: tuple[tuple[int, ...], ...]
-    library: tuple[str, ...]  # samples that need a library node, and what each needs
-    refused: tuple[str, ...]  # samples that capture refuses, and why
+    others: tuple[tuple[Sample, str], ...] = ()  # samples that need a library node or that capture refuses, and why
 
 
-def program(chosen: Sequence[Sample]) -> Program | None:
-    """All samples in one graph, without those that are not native; None if none is left."""
+NOTHING = Program((), Graph((), (), ()), (), ())
+
+
+def program(chosen: Sequence[Sample]) -> Program:
+    """All samples in one graph, without those that are not native."""
     if not chosen:
-        return None
+        return NOTHING
     try:
         return _native_part(chosen, _converted(chosen))
     except (Problem, RuntimeError) as problem:
         if len(chosen) == 1:
-            return Program((), Graph((), (), ()), (), (), (), (f"{chosen[0].text}: {problem}",))
-    parts = [found for one in chosen if (found := program([one])) is not None]
-    kept = [sample for part in parts for sample in part.samples]
-    whole = program(kept) or Program((), Graph((), (), ()), (), (), (), ())
-    library = tuple(text for part in parts for text in part.library)
-    refused = tuple(text for part in parts for text in part.refused)
-    return replace(whole, library=library, refused=refused)
+            return replace(NOTHING, others=((chosen[0], str(problem)),))
+    parts = [program([one]) for one in chosen]
+    whole = program([sample for part in parts for sample in part.samples])
+    return replace(whole, others=tuple(other for part in parts for other in part.others))
 
 
 def _converted(chosen: Sequence[Sample]) -> Conversion:
@@ -174,10 +174,10 @@ def _native_part(chosen: Sequence[Sample], made: Conversion) -> Program:
     mine = tuple(tuple(itertools.islice(numbers, len(theirs[i]))) for i in kept)
     sub = Graph(graph.inputs, graph.params, outputs, mutations)
     params = tuple(made.constants[node.attrs["key"]] for node in graph.params)
-    library = tuple(f"{chosen[i].text}: {', '.join(sorted(need))}" for i, need in enumerate(needs) if need)
+    others = tuple((chosen[i], ", ".join(sorted(need))) for i, need in enumerate(needs) if need)
     used = {node for i in kept for node, who in owner.items() if who == i}
     sub = replace(sub, inputs=tuple(node for node in graph.inputs if node in used))
-    return Program(tuple(chosen[i] for i in kept), sub, params, mine, library, ())
+    return Program(tuple(chosen[i] for i in kept), sub, params, mine, others)
 
 
 def _library(roots: Iterator[Node]) -> set[str]:

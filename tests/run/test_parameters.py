@@ -82,6 +82,31 @@ def test_every_visible_change_is_followed(change: str) -> None:
 
 
 @torch.no_grad()
+class Closures(nn.Module):
+    """Its code holds on to the module itself, past the attributes that a trace can replace."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+        self.body = lambda x: self.norm(self.linear(x))
+        self.again = torch.compile(self.linear.forward, backend="eager")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.again(self.body(x))
+
+
+def test_parameters_behind_closures_are_no_constants() -> None:
+    model = Closures().eval()
+    fast, built = compiled(model, torch.randn(2, 4))
+    x = torch.randn(2, 4)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), model(x))
+        model.linear.weight.mul_(2)
+        model.norm.running_mean.add_(1)
+        torch.testing.assert_close(fast(x), model(x))
+    assert built.calls == 2
+
+
 def test_unchanged_parameters_are_bound_once() -> None:
     fast, built = compiled(net(), torch.randn(3, 4))
     for size in (3, 3, 5, 3, 5):

@@ -31,6 +31,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves
 
 from strop.capture.fx import from_fx
 from strop.capture.inplace import is_write
+from strop.capture.onnx_context import capturing
 from strop.capture.onnx_file import read
 from strop.capture.onnx_ops import Call, Unknown, Unsupported, known, standing_for
 from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, dtype_of, to_numpy
@@ -110,6 +111,7 @@ class OnnxModule(nn.Module):
         self.outputs = tuple(_port(value) for value in model.graph.output)
         self.program = program
         self.keys: dict[str, str] = {}
+        self.kept: dict[str, Any] = {}  # bodies that library nodes of compiled variants call
         for key, value in program.constants.items():
             if isinstance(value, Tensor) and value.is_floating_point() and value.numel() >= SMALLEST_PARAMETER:
                 self.keys[key] = _register(self, key, nn.Parameter(value, requires_grad=False))
@@ -488,8 +490,11 @@ class Captured:
     fallbacks: Mapping[str, str]
 
 
-def capture(module: OnnxModule, args: Sequence[Any]) -> Captured:
-    """Trace the model for arguments of these shapes; `NeedsValues` names inputs to be given as `bound` ones."""
+def capture(module: OnnxModule, args: Sequence[Any], *, deferring: bool = False) -> Captured:
+    """Trace the model for arguments of these shapes; `NeedsValues` names inputs to be given as `bound` ones.
+
+    With `deferring`, branches and loops that data decides become library nodes where that is possible.
+    """
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     leaves, spec = tree_flatten(list(args), is_leaf=lambda v: isinstance(v, tuple))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -524,7 +529,7 @@ def capture(module: OnnxModule, args: Sequence[Any]) -> Captured:
                 computed.append(result)
         return computed
 
-    with _tracing(mode):
+    with _tracing(mode), capturing(module.kept, deferring=deferring):
         try:
             traced = make_fx(run, pre_dispatch=True)(*examples, *stand_ins)
             if any(is_write(node) for node in traced.graph.nodes):

@@ -133,7 +133,8 @@ def _strings(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in array.reshape(-1)]
     made = np.empty(len(texts), dtype=object)
     made[:] = texts
-    return made.reshape(array.shape)
+    shaped: np.ndarray[Any, Any] = made.reshape(array.shape)
+    return shaped
 
 
 def _with_external(proto: TensorProto, folder: Path | None, count: int, where: str) -> TensorProto:

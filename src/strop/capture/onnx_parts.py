@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from strop.capture.onnx import OnnxModule, Port, Scope
 from strop.capture.onnx_context import keep
@@ -41,6 +42,7 @@ class Part(OnnxModule):
         self.inputs = tuple(inputs)
         self.required = len(self.inputs)
         self.outputs = tuple(Port(n, t, None, "tensor") for n, t in _typed_outputs(program))
+        self.kept = {}
         self.keys = {name: f"p{i}" for i, name in enumerate(parameters)}
         for name, value in parameters.items():
             self.register_parameter(self.keys[name], nn.Parameter(value.detach(), requires_grad=False))
@@ -113,7 +115,8 @@ def cut(program: Program, scope: Scope, examples: Sequence[Tensor]) -> Cut:
     if found is None:
         ports = [Port(n, t, None, "tensor") for n, t in zip(inner.inputs, element_types)]
         held = {n: _parameter(v) for n, v in parameters.items()}
-        part = Part(inner, ports, held, program.name or "body")
+        with _disable_current_modes():
+            part = Part(inner, ports, held, program.name or "body")
         own = tuple(part.get_parameter(part.keys[n]) for n in parameters)
         found = _registered[key] = Registered(part, own)
     keep(key, found)
@@ -150,8 +153,9 @@ def digest(program: Program, *more: str) -> str:
         else:
             hasher.update(repr(value).encode())
 
-    add(program)
-    add(more)
+    with _disable_current_modes():
+        add(program)
+        add(more)
     return hasher.hexdigest()[:32]
 
 

@@ -199,7 +199,7 @@ class Reader:
             raise Problem("STR121", f"the attribute `{attribute.name}` cannot be read: {error}", where=place) from error
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
-        if isinstance(value, (list, tuple)) or hasattr(value, "__len__") and not isinstance(value, str):
+        if hasattr(value, "__len__") and not isinstance(value, str):
             return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value]
         return value
 
@@ -244,7 +244,7 @@ def _ordered(nodes: Sequence[NodeProto], known: set[str], outputs: Sequence[str]
             if name:
                 makers[name] = index
     needs = [sorted({makers[n] for n in _reads(node) if n in makers}) for node in nodes]
-    for node, node_needs in zip(nodes, needs):
+    for node in nodes:
         unknown = next((n for n in node.input if n and n not in makers and n not in known), None)
         if unknown is not None:
             raise Problem("STR121", f"nothing makes its input `{unknown}`", where=place_of(node))
@@ -370,4 +370,3 @@ def _schema_typing(domain: str, op: str, opset: int) -> tuple[tuple[int, ...], t
     inputs = tuple(first.get(formal.type_str, -1) for formal in schema.outputs)
     fixed = tuple(_ELEMENT_TYPES.get(formal.type_str, 0) for formal in schema.outputs)
     return inputs, fixed, tuple(i < 0 and not f for i, f in zip(inputs, fixed))
-

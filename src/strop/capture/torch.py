@@ -68,15 +68,21 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
     program = _functional(exported)
     signature = program.graph_signature
     params: dict[str, str] = {}
+    reached: dict[str, str] = {}  # parameters too, though the module's code came by them through a closure
     constants: dict[str, torch.Tensor] = {}
     lifted: list[torch.Tensor] = []
     arguments: list[str] = []
+    held = {_place(t): key for key, t in (*module.named_parameters(), *module.named_buffers()) if t.numel()}
     for spec in signature.input_specs:
         name = spec.arg.name
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             params[name] = str(spec.target)
         elif spec.kind == InputKind.CONSTANT_TENSOR:
-            constants[name] = _constant(program, str(spec.target))
+            value = _constant(program, str(spec.target))
+            if _place(value) in held:
+                reached[name] = held[_place(value)]
+                continue
+            constants[name] = value
             lifted += _attribute(module, str(spec.target))
         elif spec.kind == InputKind.USER_INPUT:
             arguments.append(name)
@@ -89,7 +95,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
             mutations[position] = placeholders[str(output.target)]
         elif output.kind == OutputKind.USER_INPUT_MUTATION:
             mutations[position] = str(output.target)
-    conversion = from_fx(program.graph_module, params=params, constants=constants, mutations=mutations)
+    conversion = from_fx(program.graph_module, params={**params, **reached}, constants=constants, mutations=mutations)
     leaves, in_spec = tree_flatten((args, kwargs))
     inputs = tuple(arguments.index(name) for name in conversion.inputs)
     guards = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, torch.Tensor)}
@@ -118,8 +124,9 @@ def _check(module: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
 
 
 def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:
+    """Parts that `torch.compile` wraps are traced as they were written: otherwise their weights become constants."""
     try:
-        with quietly(), torch.no_grad(), warnings.catch_warnings():
+        with quietly(), torch.no_grad(), torch.compiler.set_stance("force_eager"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, args, kwargs, strict=False)
     except Exception as error:
@@ -167,6 +174,10 @@ def _is_ours(file: str) -> bool:
     """Strop's own frames are nobody's fault, except for the networks that it ships."""
     path = Path(file)
     return Path(__file__).parent.parent in path.parents and "zoo" not in path.parts
+
+
+def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
 
 
 def _attribute(module: torch.nn.Module, path: str) -> list[torch.Tensor]:

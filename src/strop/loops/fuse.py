@@ -16,7 +16,7 @@ from math import prod
 
 from strop.core.journal import Journal
 from strop.core.passes import Verdict, no, yes
-from strop.loops.index import Index, Quotient, Remainder, Var
+from strop.loops.index import Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, loads, replace_loads
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 
@@ -55,6 +55,11 @@ class _Fusion:
         while position < len(self.steps):
             step = self.steps[position]
             if not (isinstance(step, Nest) and self._append(position, step)):
+                position += 1
+        position = 0
+        while position < len(self.steps):
+            step = self.steps[position]
+            if not (isinstance(step, Nest) and self._beside(position, step)):
                 position += 1
 
     def readers(self, buffer: Buffer) -> list[int]:
@@ -114,6 +119,27 @@ class _Fusion:
         saved = 2 * producer.writes[0].bytes
         self.journal.add("fusion", consumer.name, f"{producer.name} scales its weights", saved_bytes=saved)
         return True
+
+    def _beside(self, position: int, later: Nest) -> bool:
+        """Compute `later` in the loops of an earlier nest that reads the same; True when it moved."""
+        if not is_pointwise(later):
+            return False
+        needed = set(later.reads)
+        for i in range(position - 1, -1, -1):
+            earlier = self.steps[i]
+            if needed & set(_writes(earlier)):
+                return False
+            if not isinstance(earlier, Nest) or not needed & set(earlier.reads):
+                continue
+            verdict = can_share_loops(earlier, later)
+            if verdict:
+                self.steps[i] = beside(earlier, later)
+                del self.steps[position]
+                shared = sum(b.bytes for b in needed & set(earlier.reads))
+                self.journal.add("fusion", earlier.name, f"{later.name} runs in the same loops", saved_bytes=shared)
+                return True
+            self._refuse("share loops", later.name, earlier.name, verdict)
+        return False
 
     def _append(self, position: int, consumer: Nest) -> bool:
         """Run `consumer` as the epilogue of the last nest that produces what it reads; True when it moved."""
@@ -259,7 +285,7 @@ def inline(producer: Nest, consumer: Nest) -> Nest:
 
 
 def scale_weights(producer: Nest, consumer: Nest) -> Nest | None:
-    """Σ (x·s)·w   →   Σ x·(s·w), where s is the same for all of an image: a squeeze-and-excite scale before a projection.
+    """Σ (x·s)·w   →   Σ x·(s·w), where s is the same for all of an image: squeeze-and-excite before a projection.
 
     Pays where an image has many more points than a register tile has rows, which share each product s·w.
     """
@@ -309,6 +335,31 @@ def _bind(pattern: Sequence[Index], index: Sequence[Index]) -> dict[Var, Index]:
             assert isinstance(var, Var)
             bound[var] = given
     return bound
+
+
+# ---- side by side ----------------------------------------------------------------------------------------------------
+
+
+def can_share_loops(earlier: Nest, later: Nest) -> Verdict:
+    """Whether two pointwise nests that read the same may run in one set of loops."""
+    if not is_pointwise(earlier):
+        return no("it is not pointwise")
+    if [loop.extent for loop in earlier.loops] != [loop.extent for loop in later.loops]:
+        return no("its loops have other extents")
+    if set(later.writes) & set(earlier.writes):
+        return no("both write the same tensor")
+    bound = {b.var: index_of(a.var) for a, b in zip(earlier.loops, later.loops)}
+    reads = {load for s in earlier.stores for load in loads(s)}
+    if not reads & {load for s in later.stores for load in loads(s.substitute(bound))}:
+        return no("they read the shared tensor in another order")
+    return yes()
+
+
+def beside(earlier: Nest, later: Nest) -> Nest:
+    """One nest for both."""
+    bound = {b.var: index_of(a.var) for a, b in zip(earlier.loops, later.loops)}
+    body = (*earlier.body, *later.substitute(bound).body)
+    return replace(earlier, body=body, note=_joined(earlier.note, later.note))
 
 
 # ---- epilogue --------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from strop.capture.onnx import (
     capture,
 )
 from strop.capture.onnx_ops.element_types import from_numpy
+from strop.capture.onnx_parts import Part, Runner
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
@@ -41,6 +42,8 @@ from strop.run.module import CompiledModule
 from strop.run.outputs import Alias, Computed, Output, Plain
 from strop.run.variants import Build, Traced
 
+#: a floating-point input with more elements is not bound to its value
+SMALLEST_DATA = 8
 Shapes = Mapping[str, Sequence[int]]
 
 
@@ -56,10 +59,12 @@ class CompiledOnnx(CompiledModule):
 
     _bound: set[int]
     _traced: dict[Hashable, Captured]
+    _failed: dict[Hashable, Problem]
 
     def __init__(self, model: OnnxModule, options: Options, journal: Journal, build: Build) -> None:
         self.__dict__["_bound"] = set()
         self.__dict__["_traced"] = {}
+        self.__dict__["_failed"] = {}
         super().__init__(Dispatcher(model, options, journal, self._trace, build))
 
     @property
@@ -119,15 +124,24 @@ class CompiledOnnx(CompiledModule):
             arguments = take_apart(args, {})
             if isinstance(arguments, str) or self._dispatcher.variants.find(self._form, arguments.key) is not None:
                 return args
+            if arguments.key in self._failed:
+                raise self._failed[arguments.key]
             try:
                 with torch.inference_mode(False), torch.no_grad():
                     self._traced[arguments.key] = capture(self._model, args)
                 return args
             except NeedsValues as needs:
                 fresh = needs.inputs - self._bound
-                if not binding or not fresh or not all(_bindable(args[i]) for i in fresh):
-                    raise needs.problem from needs
-                self._bound.update(fresh)
+                if binding and fresh and all(_bindable(args[i]) for i in fresh):
+                    self._bound.update(fresh)
+                    continue
+            try:
+                with torch.inference_mode(False), torch.no_grad():
+                    self._traced[arguments.key] = capture(self._model, args, deferring=True)
+                return args
+            except NeedsValues as needs:
+                self._failed[arguments.key] = needs.problem
+                raise needs.problem from needs
 
     def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         arguments = take_apart(args, kwargs)
@@ -234,7 +248,9 @@ def _output(output: Fixed | Given | Made) -> Output:
 
 
 def _bindable(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.numel() <= LARGEST_BOUND
+    """Floating-point inputs of more than a few elements are data that changes with every call."""
+    most = SMALLEST_DATA if isinstance(value, Tensor) and value.is_floating_point() else LARGEST_BOUND
+    return isinstance(value, Tensor) and value.numel() <= most
 
 
 def _tensor(value: Any) -> Any:
@@ -273,3 +289,10 @@ def _name(source: Any) -> str:
 
 def _unpickled(model: OnnxModule, options: Options) -> CompiledOnnx:
     return CompiledOnnx(model, options, Journal(), default_build)
+
+
+def _compiled_part(part: Part) -> CompiledOnnx:
+    return CompiledOnnx(part, Options.from_environment(), Journal(), default_build)
+
+
+Runner.make = _compiled_part

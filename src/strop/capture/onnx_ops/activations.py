@@ -36,7 +36,8 @@ def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @onnx("Selu")
 def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
-    return torch.ops.aten.elu.default(x, alpha, gamma, 1.0)
+    result: Tensor = torch.ops.aten.elu.default(x, alpha, gamma, 1.0)
+    return result
 
 
 @onnx("Celu")

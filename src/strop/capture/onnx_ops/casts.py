@@ -14,7 +14,8 @@ from strop.capture.onnx_ops import Call, Unsupported, onnx
 from strop.capture.onnx_ops.element_types import CARRIERS, FLOAT8, PLAIN, from_numpy, to_numpy
 
 T = TensorProto
-_BITS = {T.INT4: (4, True), T.UINT4: (4, False), T.INT2: (2, True), T.UINT2: (2, False)}
+_LIMITS = {"float8_e4m3fn": 448, "float8_e4m3fnuz": 240, "float8_e5m2": 57344, "float8_e5m2fnuz": 57344}
+_BITS: dict[int, tuple[int, bool]] = {T.INT4: (4, True), T.UINT4: (4, False), T.INT2: (2, True), T.UINT2: (2, False)}
 
 
 @onnx("Cast")
@@ -55,7 +56,8 @@ def converted(x: Any, source: int, to: int, saturate: bool = True, round_mode: s
 def _texts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     made = np.empty(array.size, dtype=object)
     made[:] = [str(item) for item in array.reshape(-1)]
-    return made.reshape(array.shape)
+    texts: np.ndarray[Any, Any] = made.reshape(array.shape)
+    return texts
 
 
 def _from_texts(texts: np.ndarray[Any, Any], to: int) -> Any:
@@ -81,9 +83,9 @@ def narrowed(x: np.ndarray[Any, Any], name: str, saturate: bool, round_mode: str
     if name == "float8_e8m0fnu":
         return _power_of_two(x, saturate, round_mode)
     if name == "float4_e2m1fn":
-        return np.clip(x, -6, 6).astype(kind).astype(np.float32)
-    rounded = x.astype(kind).astype(np.float32)
-    limit = float(ml_dtypes.finfo(kind).max)
+        return np.asarray(np.clip(x, -6, 6).astype(kind), dtype=np.float32)
+    rounded = np.asarray(x.astype(kind), dtype=np.float32)
+    limit = float(_LIMITS[name])
     if saturate:
         beyond = (np.abs(x) > limit) & ~np.isnan(x)
         return np.where(beyond, np.copysign(np.float32(limit), x), rounded).astype(np.float32)
@@ -109,7 +111,7 @@ def bit_cast(x: Tensor, *, to: int, node: Call) -> Tensor:
     source = node.input_types[0]
     if source in CARRIERS and source not in (T.UINT16, T.UINT32, T.UINT64):
         raise Unsupported(f"a reinterpretation of element type {source}")
-    exact = {T.UINT16: torch.int16, T.UINT32: torch.int32, T.UINT64: torch.int64}
+    exact: dict[int, torch.dtype] = {T.UINT16: torch.int16, T.UINT32: torch.int32, T.UINT64: torch.int64}
     held = x.to(exact[source]) if source in exact else x
     if to in exact:
         return held.view(exact[to]).to(CARRIERS[to])

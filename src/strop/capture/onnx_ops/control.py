@@ -76,8 +76,8 @@ def loop(trips: Tensor | None, condition: Tensor | None, *states: Any, body: Bod
     if trips is not None and most is None and not deferring():
         scalar(trips, "the number of rounds")
     if not _traced(trips, condition, *states, *_captured(body)):
-        return _take_rounds(None if most is None else int(most), condition, states, body)
-    limit = None if most is None else int(most)
+        return _take_rounds(None if most is None else int(scalar(most)), condition, states, body)
+    limit = None if most is None else int(scalar(most))
     rounds = _count(limit if trips is not None else MOST_ROUNDS, condition, states, body)
     if rounds is None and deferring():
         found = _deferred_loop(limit, condition, states, body)
@@ -137,13 +137,13 @@ def _count(most: int | None, condition: Tensor | None, states: Sequence[Any], bo
         return most
     program, carried = _leading_to_condition(body.program)
     if program.outputs[0] == program.inputs[1]:
-        return (most if most is not None and most < MOST_ROUNDS else None) if bool(going) else 0
+        return (most if most is not None and most < MOST_ROUNDS else None) if scalar(going) else 0
     kept = [states[i] for i in carried]
     if any(not isinstance(k, Tensor) or known(k) is None for k in kept) or most is None:
         return None
     narrowed = replace_program(body, program)
     index = 0
-    while bool(going) and index < most:
+    while scalar(going) and index < most:
         try:
             results = narrowed(_number(index), going, *kept)
         except Exception:  # whatever it raises, it cannot be told beforehand

@@ -51,7 +51,7 @@ def range_(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) 
     count = max(math.ceil((stop - first) / step), 0)
     if start.is_floating_point():
         wide = torch.float64 if start.dtype == torch.float64 else torch.float32
-        return (torch.arange(count, dtype=wide) * step + first).to(start.dtype)
+        return torch.arange(count, dtype=wide).mul(step).add(first).to(start.dtype)
     return torch.arange(count, dtype=torch.int64).mul(step).add(first).to(start.dtype)
 
 
@@ -113,7 +113,9 @@ def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None)
 
 
 @onnx("Multinomial")
-def multinomial(x: Tensor, *, dtype: int = TensorProto.INT32, sample_size: int = 1, seed: float | None = None) -> Tensor:
+def multinomial(
+    x: Tensor, *, dtype: int = TensorProto.INT32, sample_size: int = 1, seed: float | None = None
+) -> Tensor:
     return torch.multinomial(torch.softmax(x, -1), sample_size, replacement=True).to(_dtype(dtype))
 
 

@@ -22,15 +22,15 @@ CARRIERS: dict[int, torch.dtype] = {
     T.FLOAT8E4M3FN: torch.float32, T.FLOAT8E4M3FNUZ: torch.float32, T.FLOAT8E5M2: torch.float32,
     T.FLOAT8E5M2FNUZ: torch.float32, T.FLOAT8E8M0: torch.float32, T.FLOAT4E2M1: torch.float32,
 }  # fmt: skip
-OF_DTYPE = {dtype: element_type for element_type, dtype in PLAIN.items()}
+OF_DTYPE: dict[torch.dtype, int] = {dtype: element_type for element_type, dtype in PLAIN.items()}
 #: unsigned types → the bits that they keep
-WRAPPED = {T.UINT16: 0xFFFF, T.UINT32: 0xFFFFFFFF}
-RANGES = {
+WRAPPED: dict[int, int] = {T.UINT16: 0xFFFF, T.UINT32: 0xFFFFFFFF}
+RANGES: dict[int, tuple[int, int]] = {
     T.INT8: (-128, 127), T.UINT8: (0, 255), T.INT16: (-32768, 32767), T.UINT16: (0, 65535),
     T.INT4: (-8, 7), T.UINT4: (0, 15), T.INT2: (-2, 1), T.UINT2: (0, 3), T.INT32: (-(2**31), 2**31 - 1),
     T.UINT32: (0, 2**32 - 1),
 }  # fmt: skip
-FLOAT8 = {
+FLOAT8: dict[int, str] = {
     T.FLOAT8E4M3FN: "float8_e4m3fn", T.FLOAT8E4M3FNUZ: "float8_e4m3fnuz", T.FLOAT8E5M2: "float8_e5m2",
     T.FLOAT8E5M2FNUZ: "float8_e5m2fnuz", T.FLOAT8E8M0: "float8_e8m0fnu", T.FLOAT4E2M1: "float4_e2m1fn",
 }  # fmt: skip

@@ -132,8 +132,8 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
     if detect_negative and detect_positive:
         return torch.isinf(x)
     if detect_positive:
-        return x == float("inf")
-    return x == float("-inf") if detect_negative else torch.zeros_like(x, dtype=torch.bool)
+        return torch.eq(x, float("inf"))
+    return torch.eq(x, float("-inf")) if detect_negative else torch.zeros_like(x, dtype=torch.bool)
 
 
 @onnx("Einsum")

@@ -55,14 +55,13 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
         shape = [1] * (indices.dim() - 1)
         shape[i] = -1
         batch.append(torch.arange(x.shape[i]).reshape(shape))
-    return torch.ops.aten.index.Tensor(x, [*batch, *chosen])
+    found: Tensor = torch.ops.aten.index.Tensor(x, [*batch, *chosen])
+    return found
 
 
 @onnx("ScatterElements")
 @onnx("Scatter", until=10)
-def scatter_elements(
-    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
-) -> Tensor:
+def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
     places = wrapped(indices, x.shape[axis])
     if reduction == "none":
         return torch.scatter(x, axis, places, updates)
@@ -74,7 +73,7 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     depth = indices.shape[-1]
     chosen = [wrapped(indices[..., i], x.shape[i]) for i in range(depth)]
     if reduction in ("none", "add"):
-        return torch.index_put(x, chosen, updates, accumulate=reduction == "add")
+        return torch.index_put(x, tuple(chosen), updates, accumulate=reduction == "add")
     rows = 1
     for extent in x.shape[:depth]:
         rows *= extent
@@ -147,7 +146,9 @@ def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Tens
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         first, inverse, counts = first[order], rank[inverse], counts[order]
-    rest = (torch.from_numpy(np.ascontiguousarray(part)).to(torch.int64) for part in (first, inverse.reshape(-1), counts))
+    rest = (
+        torch.from_numpy(np.ascontiguousarray(part)).to(torch.int64) for part in (first, inverse.reshape(-1), counts)
+    )
     return (torch.from_numpy(np.ascontiguousarray(values)).to(x.dtype), *rest)  # type: ignore[return-value]
 
 

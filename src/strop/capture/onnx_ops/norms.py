@@ -72,9 +72,7 @@ def rms_norm(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
 
 
 @onnx("GroupNormalization", until=20)
-def group_norm_by_group(
-    x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5
-) -> Tensor:
+def group_norm_by_group(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5) -> Tensor:
     """Until opset 20 there is one scale per group."""
     each = x.shape[1] // num_groups
     return F.group_norm(x, num_groups, scale.repeat_interleave(each), b.repeat_interleave(each), epsilon)

@@ -13,7 +13,8 @@ import torch
 from onnx import TensorProto
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, find, known, onnx
+from strop.capture.onnx_ops import Call, Unsupported, find, known, made, onnx, scalar
+from strop.capture.onnx_ops.casts import converted
 from strop.capture.onnx_ops.element_types import FLOAT8, RANGES, dtype_of
 
 #: every integer up to here is a float32
@@ -42,7 +43,7 @@ def along(parameter: Tensor, x: Tensor, axis: int, block_size: int = 0) -> Tenso
 def saturated(x: Tensor, element_type: int, saturate: bool = True) -> Tensor:
     """Whole numbers held as floats, in the tensor that holds or carries the element type."""
     if element_type in FLOAT8:
-        rounded: Tensor = _function("Cast", 21)(x, to=element_type, saturate=int(saturate))
+        rounded: Tensor = converted(x, 0, element_type, bool(saturate))
         return rounded
     if element_type not in RANGES:
         raise Unsupported(f"quantisation to {TensorProto.DataType.Name(element_type)}")
@@ -118,9 +119,13 @@ def exact_dtype(weight: Tensor, zero_point: Tensor | None, axes: Sequence[int], 
     zero = known(zero_point) if zero_point is not None else None
     bound = 255 * 255 * terms
     if found is not None and found.numel() and (zero_point is None or zero is not None):
-        kept = [i % found.dim() for i in range(found.dim()) if i not in {a % found.dim() for a in axes}]
-        size = (found.to(torch.float64) - (zero.to(torch.float64).max() if zero is not None else 0.0)).abs()
-        bound = int(size.sum([i for i in range(found.dim()) if i not in kept]).max()) * 255
+        summed = [a % found.dim() for a in axes]
+
+        def largest_sum() -> Tensor:
+            size = found.to(torch.float64) - (zero.to(torch.float64).max() if zero is not None else 0.0)
+            return size.abs().sum(summed).max()
+
+        bound = int(scalar(made(largest_sum))) * 255
     return torch.float32 if bound <= EXACT else torch.float64
 
 
@@ -138,11 +143,11 @@ def integer_conv(
     dtype = exact_dtype(w, w_zero, range(1, w.dim()), w[0].numel() if w.shape[0] else 0)
     if bias is not None:
         dtype = torch.float64
-    made: Tensor = _function("Conv", 11)(
+    product: Tensor = _function("Conv", 11)(
         centred(x, x_zero, dtype, 1), centred(w, w_zero, dtype, 0), bias.to(dtype) if bias is not None else None,
         **attributes,
     )  # fmt: skip
-    return made
+    return product
 
 
 @onnx("MatMulInteger")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, known, onnx
+from strop.capture.onnx_ops import Unsupported, ints, known, onnx
 from strop.capture.onnx_ops.cells import CELLS, Cell, activation, take_steps
 
 #: more steps than this are taken by a library node
@@ -133,7 +133,8 @@ def _lengths(sequence_lens: Tensor | None, time: int) -> tuple[Tensor | None, in
     values = known(sequence_lens)
     if values is None:
         return sequence_lens, time
-    longest, shortest = (int(values.max()), int(values.min())) if values.numel() else (time, time)
+    lengths = ints(values)
+    longest, shortest = (max(lengths), min(lengths)) if lengths else (time, time)
     if not 0 <= shortest <= longest <= time:
         raise Unsupported(f"sequence lengths from {shortest} to {longest}, but the input has {time} steps")
     return (None if shortest == longest and longest else sequence_lens), longest

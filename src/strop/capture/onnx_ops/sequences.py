@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -85,8 +84,3 @@ def optional_get_element(value: Any) -> Any:
     if value is None:
         raise ValueError("the optional is empty")
     return value
-
-
-@onnx("StringConcat")
-def string_concat(a: Any, b: Any) -> Any:
-    return np.asarray(np.char.add(a.astype(str), b.astype(str))).astype(object)

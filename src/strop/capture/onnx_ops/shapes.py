@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from strop.capture.builder import broadcast
 from strop.capture.onnx_ops import Call, Unsupported, floats, ints, made, onnx, scalar
 
 
@@ -79,7 +80,7 @@ def unsqueeze(x: Tensor, axes: Tensor) -> Tensor:
 
 @onnx("Expand")
 def expand(x: Tensor, shape: Tensor) -> Tensor:
-    return x.expand(torch.broadcast_shapes(tuple(x.shape), tuple(ints(shape, "the shape"))))
+    return x.expand(broadcast(x.shape, ints(shape, "the shape")))
 
 
 @onnx("Tile")
@@ -93,7 +94,9 @@ def concat(*inputs: Tensor, axis: int) -> Tensor:
 
 
 @onnx("Split", until=12)
-def split_by_attribute(x: Tensor, *, axis: int = 0, split: Sequence[int] | None = None, node: Call) -> tuple[Tensor, ...]:
+def split_by_attribute(
+    x: Tensor, *, axis: int = 0, split: Sequence[int] | None = None, node: Call
+) -> tuple[Tensor, ...]:
     return _split(x, axis, split, len(node.outputs))
 
 
@@ -123,9 +126,7 @@ def slice_by_attributes(
 
 
 @onnx("Slice", since=10)
-def slice_(
-    x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor | None = None, steps: Tensor | None = None
-) -> Tensor:
+def slice_(x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor | None = None, steps: Tensor | None = None) -> Tensor:
     return _sliced(
         x,
         ints(starts, "where the slice starts"),
@@ -277,7 +278,9 @@ def col2im(
 
 
 @onnx("Upsample", until=9)
-def upsample(x: Tensor, scales_input: Tensor | None = None, *, scales: Sequence[float] | None = None, mode: str = "nearest") -> Tensor:
+def upsample(
+    x: Tensor, scales_input: Tensor | None = None, *, scales: Sequence[float] | None = None, mode: str = "nearest"
+) -> Tensor:
     from strop.capture.onnx_ops.resize import resized
 
     factors = floats(scales_input, "the scales") if scales_input is not None else list(scales or ())

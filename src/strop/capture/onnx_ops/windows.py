@@ -229,9 +229,7 @@ def max_unpool(
     rank = len(kernel_shape)
     stride = list(strides or [1] * rank)
     edges = list(pads or [0] * 2 * rank)
-    space = [
-        (x.shape[2 + i] - 1) * stride[i] - edges[i] - edges[rank + i] + kernel_shape[i] for i in range(rank)
-    ]
+    space = [(x.shape[2 + i] - 1) * stride[i] - edges[i] - edges[rank + i] + kernel_shape[i] for i in range(rank)]
     shape = [*x.shape[:2], *space]
     flat = torch.zeros(prod(shape), dtype=x.dtype).scatter(0, indices.reshape(-1), x.reshape(-1))
     result = flat.reshape(shape)

@@ -1,0 +1,200 @@
+"""Classical machine learning (ai.onnx.ml) and the optimisers of the training preview."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from strop.capture.onnx_ops import Unsupported, made, onnx, real
+
+_ML = "ai.onnx.ml"
+_TRAINING = "ai.onnx.preview.training"
+
+
+@onnx("Binarizer", domain=_ML, since=1)
+def binarizer(x: Tensor, *, threshold: float = 0.0) -> Tensor:
+    return (x > threshold).to(x.dtype)
+
+
+@onnx("LabelEncoder", domain=_ML, since=2)
+def label_encoder(
+    x: Any, *, default_float: float = 0.0, default_int64: int = -1, default_string: str = "_Unused",
+    default_tensor: Any = None, keys_floats: Sequence[float] = (), keys_int64s: Sequence[int] = (),
+    keys_strings: Sequence[str] = (), keys_tensor: Any = None, values_floats: Sequence[float] = (),
+    values_int64s: Sequence[int] = (), values_strings: Sequence[str] = (), values_tensor: Any = None,
+) -> Any:  # fmt: skip
+    """A look-up table: texts in the interpreter, numbers as a comparison with every key."""
+    keys = _listed(keys_tensor) or list(keys_floats or keys_int64s or keys_strings)
+    values = _listed(values_tensor) or list(values_floats or values_int64s or values_strings)
+    if values_tensor is not None:
+        default = _listed(default_tensor)[0] if default_tensor is not None else 0
+    else:
+        default = default_float if values_floats else default_int64 if values_int64s else default_string
+    texts = isinstance(default, str)
+    if isinstance(x, Tensor) and not texts:
+        kind = values_tensor.dtype if isinstance(values_tensor, Tensor) else _kind(values_floats)
+        result = torch.full(x.shape, default, dtype=kind)
+        for key, value in zip(keys, values):
+            matched = torch.isnan(x) if isinstance(key, float) and key != key else x == key
+            result = torch.where(matched, torch.full((), value, dtype=kind), result)
+        return result
+    table = dict(zip(keys, values))
+    items = real(x, "the labels").reshape(-1).tolist() if isinstance(x, Tensor) else [str(t) for t in x.reshape(-1)]
+    found = [table.get(item, default) for item in items]
+    if texts:
+        result_texts = np.empty(len(found), dtype=object)
+        result_texts[:] = found
+        return result_texts.reshape(tuple(x.shape))
+    kind = values_tensor.dtype if isinstance(values_tensor, Tensor) else _kind(values_floats)
+    return torch.tensor(found, dtype=kind).reshape(tuple(x.shape))
+
+
+def _kind(values_floats: Sequence[float]) -> torch.dtype:
+    return torch.float32 if values_floats else torch.int64
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value.reshape(-1).tolist())
+
+
+_COMPARE: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (torch.le, torch.lt, torch.ge, torch.gt, torch.eq, torch.ne)
+_MEMBER = 6
+
+
+@onnx("TreeEnsemble", domain=_ML, since=5)
+def tree_ensemble(
+    x: Tensor, *, leaf_targetids: Sequence[int], leaf_weights: Tensor, nodes_falseleafs: Sequence[int],
+    nodes_falsenodeids: Sequence[int], nodes_featureids: Sequence[int], nodes_modes: Tensor, nodes_splits: Tensor,
+    nodes_trueleafs: Sequence[int], nodes_truenodeids: Sequence[int], tree_roots: Sequence[int],
+    aggregate_function: int = 1, membership_values: Tensor | None = None, n_targets: int = 1,
+    nodes_hitrates: Tensor | None = None, nodes_missing_value_tracks_true: Sequence[int] = (), post_transform: int = 0,
+) -> Tensor:  # fmt: skip
+    """Every row walks down every tree at once; a leaf is a node that leads to itself."""
+    if post_transform:
+        raise Unsupported(f"the post-transformation {post_transform}")
+    modes, count = nodes_modes.tolist(), len(nodes_featureids)
+    leaves = len(leaf_targetids)
+    yes = [t + count if leaf else t for t, leaf in zip(nodes_truenodeids, nodes_trueleafs)]
+    no = [t + count if leaf else t for t, leaf in zip(nodes_falsenodeids, nodes_falseleafs)]
+    onward = list(range(count, count + leaves))
+    true_of, false_of = (made(torch.tensor, [*side, *onward]) for side in (yes, no))
+    tracks = list(nodes_missing_value_tracks_true) or [0] * count
+    decisions = torch.stack(
+        [*_decisions(x, modes, nodes_splits, nodes_featureids, membership_values, tracks),
+         *[torch.ones(x.shape[0], dtype=torch.bool)] * leaves], 1
+    )  # fmt: skip
+    roots = made(torch.tensor, [_root(r, yes, no, nodes_trueleafs, nodes_falseleafs) for r in tree_roots])
+    at = roots.expand(x.shape[0], -1)
+    for _ in range(_depth(yes, no, tree_roots, count)):
+        at = torch.where(torch.gather(decisions, 1, at), true_of[at], false_of[at])
+    reached = at - count
+    weights = leaf_weights.to(x.dtype)[reached]
+    targets = made(torch.tensor, list(leaf_targetids))[reached]
+    how = {0: "sum", 1: "sum", 2: "amin", 3: "amax"}[aggregate_function]
+    start = {"sum": 0.0, "amin": torch.finfo(x.dtype).max, "amax": torch.finfo(x.dtype).min}[how]
+    result = torch.full((x.shape[0], n_targets), start, dtype=x.dtype).scatter_reduce(1, targets, weights, how)
+    return result / len(tree_roots) if aggregate_function == 0 else result
+
+
+def _root(root: int, yes: list[int], no: list[int], true_leaf: Sequence[int], false_leaf: Sequence[int]) -> int:
+    """A tree may be a single leaf, told by a root of which both sides lead to it."""
+    alone = true_leaf[root] and false_leaf[root] and yes[root] == no[root]
+    return yes[root] if alone else root
+
+
+def _decisions(
+    x: Tensor, modes: list[int], splits: Tensor, features: Sequence[int], members: Tensor | None, tracks: list[int]
+) -> Iterator[Tensor]:
+    sets = _sets(members)
+    for i, mode in enumerate(modes):
+        feature = x[:, features[i]]
+        if mode == _MEMBER:
+            decided = (feature.unsqueeze(1) == made(torch.tensor, next(sets), dtype=x.dtype)).any(1)
+        else:
+            decided = _COMPARE[mode](feature, splits[i].to(x.dtype))
+        yield torch.logical_or(decided, torch.isnan(feature)) if tracks[i] else decided
+
+
+def _sets(members: Tensor | None) -> Iterator[list[float]]:
+    """Lists of numbers, each ended by a NaN."""
+    current: list[float] = []
+    for value in members.tolist() if members is not None else ():
+        if value != value:
+            yield current
+            current = []
+        else:
+            current.append(value)
+
+
+def _depth(yes: list[int], no: list[int], roots: Sequence[int], count: int) -> int:
+    depth, level = 0, set(roots)
+    while level:
+        level = {child for node in level for child in (yes[node], no[node]) if child < count}
+        depth += 1
+        if depth > count + 1:
+            raise Unsupported("a tree with a circle")
+    return depth
+
+
+# ---- optimisers: (rate, step, parameters…, gradients…, states…) → (parameters…, states…) ----
+
+
+def _groups(data: Sequence[Tensor], parts: int) -> tuple[Tensor, Tensor, list[tuple[Tensor, ...]]]:
+    rate, step, *rest = data
+    count = len(rest) // parts
+    return rate, step, [tuple(rest[count * k + i] for k in range(parts)) for i in range(count)]
+
+
+@onnx("Adagrad", domain=_TRAINING, since=1)
+def adagrad(
+    *data: Tensor, decay_factor: float = 0.0, epsilon: float = 0.0, norm_coefficient: float = 0.0
+) -> tuple[Tensor, ...]:
+    rate, step, groups = _groups(data, 3)
+    rate = rate / (1 + step * decay_factor)
+    made_x, made_h = [], []
+    for x, g, h in groups:
+        gradient = norm_coefficient * x + g
+        squares = h + gradient * gradient
+        made_x.append(x - rate * gradient / (torch.sqrt(squares) + epsilon))
+        made_h.append(squares)
+    return (*made_x, *made_h)
+
+
+@onnx("Adam", domain=_TRAINING, since=1)
+def adam(
+    *data: Tensor, alpha: float = 0.9, beta: float = 0.999, epsilon: float = 0.0, norm_coefficient: float = 0.0,
+    norm_coefficient_post: float = 0.0,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    rate, step, groups = _groups(data, 4)
+    later = step.to(rate.dtype)
+    corrected = rate * torch.sqrt(1 - torch.pow(beta, later)) / (1 - torch.pow(alpha, later))
+    rate = torch.where(step > 0, corrected, rate)
+    made_x, made_v, made_h = [], [], []
+    for x, g, v, h in groups:
+        gradient = norm_coefficient * x + g
+        momentum = alpha * v + (1 - alpha) * gradient
+        squares = beta * h + (1 - beta) * gradient * gradient
+        fresh = x - rate * momentum / (torch.sqrt(squares) + epsilon)
+        made_x.append((1 - norm_coefficient_post) * fresh)
+        made_v.append(momentum)
+        made_h.append(squares)
+    return (*made_x, *made_v, *made_h)
+
+
+@onnx("Momentum", domain=_TRAINING, since=1)
+def momentum(*data: Tensor, alpha: float, beta: float, mode: str, norm_coefficient: float) -> tuple[Tensor, ...]:
+    rate, step, groups = _groups(data, 3)
+    share = torch.where(step > 0, beta, 1.0).to(rate.dtype)
+    made_x, made_v = [], []
+    for x, g, v in groups:
+        gradient = norm_coefficient * x + g
+        velocity = alpha * v + share * gradient
+        made_x.append(x - rate * (velocity if mode == "standard" else gradient + alpha * velocity))
+        made_v.append(velocity)
+    return (*made_x, *made_v)
