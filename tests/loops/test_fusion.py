@@ -46,30 +46,26 @@ def test_a_nest_does_not_move_before_what_it_reads_is_written():
 
 @pytest.mark.parametrize("size, folded", [(24, True), (6, False)])
 def test_a_scale_per_channel_goes_into_the_weights_where_an_image_is_large(size, folded):
-    weight = torch.randn(10, 20, 1, 1)
-
-    def function(x):
+    def function(x, weight):
         scale = torch.sigmoid(x.mean((2, 3), keepdim=True))
         return F.conv2d(x * scale, weight)
 
-    journal, _ = run(function, torch.randn(1, 20, size, size))
+    journal, _ = run(function, torch.randn(1, 20, size, size), torch.randn(10, 20, 1, 1))
     assert any("scales its weights" in message for message in said(journal, "fusion")) is folded
 
 
 @pytest.mark.parametrize("size", [8, 9, 14])
 def test_an_epilogue_of_winograd_tiles_stays_inside_the_image(size):
-    weight, bias = torch.randn(32, 32, 3, 3) / 17, torch.randn(32)
-
-    def function(x):
+    def function(x, weight, bias):
         return torch.relu(F.conv2d(x, weight, bias, padding=1) + x)
 
-    journal, about = run(function, torch.randn(1, 32, size, size))
+    journal, about = run(function, torch.randn(1, 32, size, size), torch.randn(32, 32, 3, 3) / 17, torch.randn(32))
     assert any("Winograd" in message for message in said(journal, "choice"))
     assert any("became its epilogue" in message for message in said(journal, "fusion"))
     assert about["library"] == {}
 
 
 def test_winograd_can_be_switched_off():
-    weight = torch.randn(32, 32, 3, 3) / 17
-    journal, _ = run(lambda x: F.conv2d(x, weight, padding=1), torch.randn(1, 32, 12, 12), winograd=False)
+    x, weight = torch.randn(1, 32, 12, 12), torch.randn(32, 32, 3, 3) / 17
+    journal, _ = run(lambda x, w: F.conv2d(x, w, padding=1), x, weight, winograd=False)
     assert not any("Winograd" in message for message in said(journal, "choice"))

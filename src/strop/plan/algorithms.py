@@ -49,7 +49,7 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
     for tile, (entering, leaving) in TRANSFORMS.items():
         points = (tile + 2) ** 2
         tiles = -(-height // tile) * -(-width // tile)
-        strip = _strip(tiles, points * ic * 4, target)
+        strip = _strip(tiles, points * ic * 4, target, threads)
         block = 2 * lanes if oc % (2 * lanes) == 0 else lanes
         products = batch * tiles * points * ic * oc / rate / EFFICIENCY_PRODUCTS
         transforms = batch * tiles * (ic * entering + oc * leaving) / lanes
@@ -62,10 +62,10 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
     return best[1]
 
 
-def _strip(tiles: int, bytes_per_tile: int, target: Target) -> int:
-    """Tiles whose transforms fill no more than half of L2: as many rows of a register tile as there are."""
+def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:
+    """Tiles whose transforms fill no more than half of L2, as many as a register tile has rows; one strip per thread."""
     most = max(1, target.l2 // 2 // bytes_per_tile)
-    return max(1, min(12, most, tiles))
+    return max(1, min(12, most, tiles // threads))
 
 
 def choose_algorithms(graph: Graph, target: Target, threads: int) -> dict[Node, Winograd]:

@@ -138,7 +138,8 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
 
 @onnx("Einsum")
 def einsum(*inputs: Tensor, equation: str) -> Tensor:
-    return torch.einsum(equation.replace(" ", ""), *inputs)
+    result: Tensor = torch.einsum(equation.replace(" ", ""), *inputs)
+    return result
 
 
 @onnx("Det")

@@ -17,14 +17,11 @@ from strop.capture.onnx_ops.quantised import (
     integer_matmul,
     requantised,
     saturated,
+    whole,
 )
 from strop.capture.onnx_ops.recurrent import LSTM_ORDER, recurrent
 
 microsoft = partial(onnx, domain="com.microsoft", since=1)
-
-
-def _zero(x: Tensor | None) -> Tensor | None:
-    return x.reshape(()) if x is not None and x.numel() == 1 else x
 
 
 @microsoft("MatMulIntegerToFloat")
@@ -32,7 +29,7 @@ def matmul_integer_to_float(
     a: Tensor, b: Tensor, a_scale: Tensor, b_scale: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    product = integer_matmul(a, b, _zero(a_zero), _zero(b_zero))
+    product = integer_matmul(a, b, a_zero, b_zero)
     made = product.to(torch.float32) * (a_scale.reshape(()) * along(b_scale, product, -1))
     return made if bias is None else made + bias
 
@@ -52,26 +49,26 @@ def qgemm(
     transB: int = 0, node: Call,
 ) -> Tensor:  # fmt: skip
     """The bias is in units of a_scale · b_scale. Without an output scale the result is a float."""
-    product = integer_matmul(a.t() if transA else a, b.t() if transB else b, _zero(a_zero), _zero(b_zero))
+    product = integer_matmul(a.t() if transA else a, b.t() if transB else b, a_zero, b_zero)
     scale = alpha * a_scale.reshape(()) * along(b_scale, product, -1)
     if c is not None:
         product = product.to(torch.float64) + c.to(torch.float64)
     if y_scale is None or y_zero is None:
         return (product * scale).to(torch.float32)
-    return requantised(product, scale / y_scale.reshape(()), y_zero.reshape(()), node.input_types[8])
+    return requantised(product, scale / y_scale.reshape(()), y_zero, node.input_types[8])
 
 
 def _dequantised(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-    value = x.to(torch.float32)
+    value = whole(x, torch.float32)
     if zero is not None:
-        value = value - zero.to(torch.float32).reshape(())
+        value = value - whole(zero, torch.float32).reshape(())
     return value * scale.reshape(())
 
 
 def _quantised(x: Tensor, scale: Tensor, zero: Tensor | None, element_type: int) -> Tensor:
     value = torch.round(x / scale.reshape(()))
     if zero is not None:
-        value = value + zero.to(torch.float32).reshape(())
+        value = value + whole(zero, torch.float32).reshape(())
     return saturated(value, element_type)
 
 
@@ -180,5 +177,5 @@ def _weights(w: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
     """[directions, 4·hidden, inputs] in floating point; one scale per direction, or one per column of each."""
     directions = w.shape[0]
     by = scale.reshape(directions, 1, -1)
-    offset = zero.reshape(directions, 1, -1).to(torch.float32)
-    return ((w.to(torch.float32) - offset) * by).transpose(1, 2)
+    offset = whole(zero, torch.float32).reshape(directions, 1, -1)
+    return ((whole(w, torch.float32) - offset) * by).transpose(1, 2)

@@ -15,10 +15,13 @@ from torch import Tensor
 
 from strop.capture.onnx_ops import Call, Unsupported, find, known, made, onnx, scalar
 from strop.capture.onnx_ops.casts import converted
-from strop.capture.onnx_ops.element_types import FLOAT8, RANGES, dtype_of
+from strop.capture.onnx_ops.element_types import CARRIERS, FLOAT8, PLAIN, RANGES, dtype_of
 
 #: every integer up to here is a float32
 EXACT = 2**24
+#: the attribute under which a quantised tensor keeps the whole numbers that it was made from
+_FLOATS = "_strop_whole_numbers"
+DTYPES = {**PLAIN, **CARRIERS}
 
 
 def along(parameter: Tensor, x: Tensor, axis: int, block_size: int = 0) -> Tensor:
@@ -40,6 +43,25 @@ def along(parameter: Tensor, x: Tensor, axis: int, block_size: int = 0) -> Tenso
     return parameter.repeat_interleave(size, axis).narrow(axis, 0, x.shape[axis])
 
 
+def whole(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Integers as floating-point numbers: those that they were rounded from, constants converted now, or a conversion.
+
+    Generated code does not compute with bytes, so what is quantised and used at once should never become bytes.
+    """
+    floats: Tensor | None = getattr(x, _FLOATS, None)
+    if floats is not None:
+        return floats.to(dtype)
+    constant = known(x)
+    return x.to(dtype) if constant is None else made(constant.to, dtype)
+
+
+def as_bytes(floats: Tensor, dtype: torch.dtype) -> Tensor:
+    """Whole numbers in an integer type; `whole` finds the way back."""
+    result = floats.to(dtype)
+    setattr(result, _FLOATS, floats)
+    return result
+
+
 def saturated(x: Tensor, element_type: int, saturate: bool = True) -> Tensor:
     """Whole numbers held as floats, in the tensor that holds or carries the element type."""
     if element_type in FLOAT8:
@@ -48,7 +70,7 @@ def saturated(x: Tensor, element_type: int, saturate: bool = True) -> Tensor:
     if element_type not in RANGES:
         raise Unsupported(f"quantisation to {TensorProto.DataType.Name(element_type)}")
     low, high = RANGES[element_type]
-    return x.clamp(low, high).to(dtype_of(element_type))
+    return as_bytes(x.clamp(low, high), DTYPES[element_type])
 
 
 def _function(name: str, opset: int) -> Callable[..., Any]:
@@ -74,7 +96,7 @@ def quantize_linear(
         return saturated(value, element_type, bool(saturate))
     value = torch.round(value)
     if zero_point is not None:
-        value = value + along(zero_point, x, axis, block_size).to(value.dtype)
+        value = value + along(whole(zero_point, value.dtype), x, axis, block_size)
     return saturated(value, element_type)
 
 
@@ -86,9 +108,9 @@ def dequantize_linear(
 ) -> Tensor:  # fmt: skip
     """(x - zero point) · scale."""
     result = dtype_of(output_dtype) if output_dtype else scale.dtype
-    value = x.to(torch.float32)
+    value = whole(x, torch.float32)
     if zero_point is not None:
-        value = value - along(zero_point, x, axis, block_size).to(torch.float32)
+        value = value - along(whole(zero_point, torch.float32), x, axis, block_size)
     return (value * along(scale, x, axis, block_size).to(torch.float32)).to(result)
 
 
@@ -100,17 +122,16 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     scale = torch.where(scale == 0, torch.ones_like(scale), scale)
     zero = torch.round((-low / scale).clamp(0.0, 255.0))
     quantised = (torch.round(x / scale) + zero).clamp(0.0, 255.0)
-    return quantised.to(torch.uint8), scale, zero.to(torch.uint8)
+    return as_bytes(quantised, torch.uint8), scale, as_bytes(zero, torch.uint8)
 
 
 def centred(x: Tensor, zero_point: Tensor | None, dtype: torch.dtype, axis: int) -> Tensor:
     """x - zero point in floating point; a vector of zero points lies along `axis`."""
-    value = x.to(dtype)
+    value = whole(x, dtype)
     if zero_point is None:
         return value
-    if zero_point.numel() > 1 and zero_point.dim() > 1:
-        return value - zero_point.to(dtype)
-    return value - along(zero_point, x, axis).to(dtype)
+    zero = whole(zero_point, dtype)
+    return value - (zero if zero.numel() > 1 and zero.dim() > 1 else along(zero, x, axis))
 
 
 def exact_dtype(weight: Tensor, zero_point: Tensor | None, axes: Sequence[int], terms: int) -> torch.dtype:
@@ -168,7 +189,7 @@ def conv_integer(
 
 def requantised(product: Tensor, scale: Tensor, zero_point: Tensor, element_type: int) -> Tensor:
     """An exact product, times its scale, rounded and saturated."""
-    return saturated(torch.round(product * scale.to(product.dtype)) + zero_point.to(product.dtype), element_type)
+    return saturated(torch.round(product * scale.to(product.dtype)) + whole(zero_point, product.dtype), element_type)
 
 
 @onnx("QLinearMatMul")
