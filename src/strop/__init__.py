@@ -1,6 +1,7 @@
 """Strop compiles PyTorch models to native CPU code.
 
     fast = strop.compile(model, (x,))             # an nn.Module in, an nn.Module out
+    run = strop.compile("model.onnx")             # an ONNX file: run({"x": array})
     fast = torch.compile(model, backend="strop")  # registered with torch, no import needed
 
 Importing this package imports neither torch nor LLVM; the first use of a name does.
@@ -16,6 +17,9 @@ from strop.core.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from os import PathLike
+
+    from onnx import ModelProto
     from torch import Tensor, nn
 
     from strop.core.config import Options as Options
@@ -29,10 +33,11 @@ _HOMES = {"Options": "strop.core.config", "Problem": "strop.core.problem", "Sess
 
 
 def compile(
-    model: nn.Module,
+    model: nn.Module | str | PathLike[str] | ModelProto,
     args: Sequence[Any] | Tensor = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     partial: bool = False,
     options: Options | None = None,
     journal: Journal | None = None,
@@ -44,12 +49,16 @@ def compile(
     settings (`threads=2`, `pack=False`, …: the fields of `strop.Options`) may be given in place of `options`; what is
     not given comes from the environment. A model that cannot be exported raises a `strop.Problem` that names the line;
     with `partial=True`, Dynamo splits it instead and the pieces are compiled.
+
+    The model may be the path of an ONNX file, or its content. The result is then also callable by name,
+    `run({"x": array})`; its first variant is compiled at once if `args`, `shapes` (`{"x": (1, 3, 224, 224)}`) or the
+    file itself tell the shapes of its inputs, else at the first call.
     """
     from strop.core.config import Options
     from strop.run.entry import compile as compile_module
 
     options = Options.given(options, **settings)
-    return compile_module(model, args, kwargs, partial=partial, options=options, journal=journal)
+    return compile_module(model, args, kwargs, shapes=shapes, partial=partial, options=options, journal=journal)
 
 
 def __getattr__(name: str) -> Any:

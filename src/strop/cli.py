@@ -59,6 +59,7 @@ class _Mode:
 
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads to run with (default: as many as torch uses).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Shape = Annotated[list[str] | None, typer.Option(help="An ONNX input's shape, such as x=1,3,224,224; repeatable.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print problems only.")]
 
 
@@ -80,7 +81,8 @@ def root(
 
 @app.command()
 def compile(
-    model: Annotated[str, typer.Argument(help="package.module:factory, path/to/file.py:factory, or a zoo name.")],
+    model: Annotated[str, typer.Argument(help="net.onnx, package.module:factory, file.py:factory, or a zoo name.")],
+    shape: Shape = None,
     threads: Threads = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the journal: what was done, and why not.")] = False,
     json: Json = False,
@@ -99,8 +101,9 @@ def compile(
     with _working(f"loading {model}", quiet or json) as tell:
         options = Options.from_environment(**_given(threads=threads, pack=pack, cache=cache))
         from strop.run.load import load
+        from strop.run.onnx_spec import with_shapes
 
-        loaded = load(model)
+        loaded = load(with_shapes(model, shape or []))
         from strop.session import Session
 
         tell(f"compiling {loaded.name}")
@@ -129,7 +132,8 @@ def compile(
 
 @app.command()
 def bench(
-    models: Annotated[list[str] | None, typer.Argument(help="Zoo names or package.module:factory.")] = None,
+    models: Annotated[list[str] | None, typer.Argument(help="Zoo names, package.module:factory, .onnx files.")] = None,
+    shape: Shape = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads for every contender.")] = 1,
     contenders: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often each contender has its turn.")] = 10,
@@ -142,9 +146,10 @@ def bench(
     _Mode.json = json
     with _working("", silent=True):
         from strop.run.bench import main as run
+        from strop.run.onnx_spec import with_shapes
 
         code = run(
-            models or [],
+            [with_shapes(model, shape or []) for model in models or []],
             threads=threads,
             json_path=output or ("-" if json else None),
             contenders=contenders.split(",") if contenders else None,

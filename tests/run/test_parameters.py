@@ -81,7 +81,6 @@ def test_every_visible_change_is_followed(change: str) -> None:
     assert built.calls == 5
 
 
-@torch.no_grad()
 class Closures(nn.Module):
     """Its code holds on to the module itself, past the attributes that a trace can replace."""
 
@@ -107,6 +106,7 @@ def test_parameters_behind_closures_are_no_constants() -> None:
     assert built.calls == 2
 
 
+@torch.no_grad()
 def test_unchanged_parameters_are_bound_once() -> None:
     fast, built = compiled(net(), torch.randn(3, 4))
     for size in (3, 3, 5, 3, 5):

@@ -83,6 +83,13 @@ class Port:
         return tuple(e for e in self.shape if isinstance(e, int))
 
 
+class Pending:
+    """Captures that were made to see which inputs must be bound, until somebody compiles them."""
+
+    def __init__(self) -> None:
+        self.captured: dict[Any, Captured] = {}
+
+
 class NeedsValues(Exception):
     """The program's shape depends on the values of these inputs."""
 
@@ -111,6 +118,7 @@ class OnnxModule(nn.Module):
         self.outputs = tuple(_port(value) for value in model.graph.output)
         self.program = program
         self.keys: dict[str, str] = {}
+        self.pending = Pending()
         self.kept: dict[str, Any] = {}  # bodies that library nodes of compiled variants call
         for key, value in program.constants.items():
             if isinstance(value, Tensor) and value.is_floating_point() and value.numel() >= SMALLEST_PARAMETER:
@@ -302,10 +310,9 @@ class Interpreter:
         except Unsupported as unsupported:
             raise Problem("STR123", str(unsupported), where=step.place) from unsupported
         except Exception as error:
-            reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-            shapes = ", ".join(_described(value) for value in inputs)
-            raise Problem("STR124", f"it cannot be computed on {shapes or 'no inputs'}: {reason or type(error).__name__}",
-                          where=step.place) from error  # fmt: skip
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+            shapes = ", ".join(_described(value) for value in inputs) or "no inputs"
+            raise Problem("STR124", f"it cannot be computed on {shapes}: {lines[0]}", where=step.place) from error
         results = result if isinstance(result, tuple) else (result,)
         if len(results) < sum(map(bool, step.outputs)):
             raise Problem("STR123", f"its output {len(results) + 1} is not covered", where=step.place)

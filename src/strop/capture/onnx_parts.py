@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from strop.capture.onnx import OnnxModule, Port, Scope
+from strop.capture.onnx import OnnxModule, Pending, Port, Scope
 from strop.capture.onnx_context import keep
 from strop.capture.onnx_ops import known
 from strop.capture.onnx_ops.element_types import OF_DTYPE
@@ -43,6 +43,7 @@ class Part(OnnxModule):
         self.required = len(self.inputs)
         self.outputs = tuple(Port(n, t, None, "tensor") for n, t in _typed_outputs(program))
         self.kept = {}
+        self.pending = Pending()
         self.keys = {name: f"p{i}" for i, name in enumerate(parameters)}
         for name, value in parameters.items():
             self.register_parameter(self.keys[name], nn.Parameter(value.detach(), requires_grad=False))

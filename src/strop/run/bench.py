@@ -28,6 +28,7 @@ from typing import IO, Any
 
 from strop.core.problem import Problem
 from strop.run import zoo
+from strop.run.onnx_spec import onnx_file
 from strop.run.bench_report import Report, Row
 from strop.run.contenders import CONTENDERS, DEFAULT
 
@@ -285,7 +286,8 @@ def _interruptible() -> Iterator[None]:
 
 
 def _chosen_models(models: Sequence[str]) -> list[str]:
-    return [model if ":" in model else zoo.canonical(model) for model in models] or list(zoo.NAMES)
+    named = [model if ":" in model or onnx_file(model)[0] else zoo.canonical(model) for model in models]
+    return named or list(zoo.NAMES)
 
 
 def _chosen_contenders(names: Sequence[str] | None) -> tuple[str, ...]:

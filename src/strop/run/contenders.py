@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from strop.core.problem import Problem
+from strop.run.onnx_spec import onnx_file
 
 Call = Callable[[], Any]
 
@@ -79,6 +80,8 @@ def _dynamo(**options: Any) -> Callable[[Task], Callable[[], Call]]:
     def prepare(task: Task) -> Callable[[], Call]:
         import torch
 
+        if onnx_file(task.model)[0]:
+            raise Problem("STR001", "an ONNX file is no Python code that Dynamo could trace")
         model, args, kwargs = load_model(task.model)
         return lambda: _torch_call(torch.compile(model, **options), args, kwargs)
 
@@ -92,10 +95,19 @@ def _inductor_max(task: Task) -> Callable[[], Call]:
 
 
 def export_onnx(task: Task) -> None:
-    """Write the model's inputs, and the model by each of torch's two exporters that manages it."""
+    """Write the model's inputs, and the model by each of torch's two exporters that manages it.
+
+    An ONNX file is its own export.
+    """
     import torch
 
     model, args, kwargs = load_model(task.model)
+    if onnx_file(task.model)[0]:
+        from strop.capture.onnx import as_numpy, unbound
+
+        arrays = [as_numpy(unbound(value), port.element_type) for value, port in zip(args, model.inputs)]
+        np.savez(task.folder / "inputs.npz", *arrays)
+        return
     given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
     np.savez(task.folder / "inputs.npz", *[tensor.detach().numpy() for tensor in given])
     failures = []
@@ -116,7 +128,8 @@ def _faster_export(task: Task, start: Callable[[Path, list[Any]], Call]) -> Call
     stored = np.load(task.folder / "inputs.npz")
     inputs = [stored[key] for key in stored.files]
     timed = []
-    for path in sorted(task.folder.glob("*.onnx")):
+    given, _ = onnx_file(task.model)
+    for path in [Path(given)] if given else sorted(task.folder.glob("*.onnx")):
         try:
             timed.append((_shortest(start(path, inputs)), path))
         except Exception as failure:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
@@ -28,10 +30,11 @@ _LAZY = (UninitializedParameter, UninitializedBuffer)
 
 
 def compile(
-    model: nn.Module,
+    model: Any,
     args: Sequence[Any] | Tensor = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     partial: bool = False,
     options: Options | None = None,
     journal: Journal | None = None,
@@ -42,8 +45,15 @@ def compile(
 
     `args` and `kwargs` are example inputs: their shapes and dtypes decide the first variant, others are compiled when
     they first occur. A model that cannot be captured whole raises a `Problem`; with `partial`, Dynamo splits it instead
-    and the pieces are compiled.
+    and the pieces are compiled. The path of an ONNX file (or what was read from one) goes to `run.onnx_model`.
     """
+    if is_onnx(model):
+        from strop.run.onnx_model import compile_onnx
+
+        given_onnx = kwargs if kwargs and not args else args
+        return compile_onnx(
+            model, given_onnx, shapes=shapes, options=options, journal=journal, build=build, trace=trace
+        )  # fmt: skip
     if isinstance(model, CompiledModule):
         model = model.original
     given, named = _checked(model, args, kwargs)
@@ -65,7 +75,21 @@ def unpickled(model: nn.Module, options: Options) -> CompiledModule:
     return CompiledModule(Dispatcher(model, options, Journal(), default_trace, default_build))
 
 
+def is_onnx(model: object) -> bool:
+    """Whether this is a file's path, its content, or a module made of one. Nothing of ONNX is imported for that."""
+    if isinstance(model, (str, os.PathLike, bytes)):
+        return True
+    if isinstance(model, nn.Module):
+        capture = sys.modules.get("strop.capture.onnx")
+        return capture is not None and isinstance(model, capture.OnnxModule)
+    return type(model).__name__ == "ModelProto"
+
+
 def default_trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    if is_onnx(model):
+        from strop.run.onnx_model import trace_onnx
+
+        return trace_onnx(model, args, kwargs)
     from strop.capture.torch import capture
 
     captured = capture(model, args, kwargs)

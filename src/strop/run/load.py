@@ -16,6 +16,7 @@ import torch
 
 from strop.core.problem import Problem
 from strop.run import zoo
+from strop.run.onnx_spec import onnx_file
 
 _FORM = "write `package.module:factory` or `path/to/file.py:factory`"
 
@@ -31,7 +32,13 @@ class Model:
 
 
 def load(spec: str) -> Model:
-    """The model that `spec` names: a factory, or a network of the zoo."""
+    """The model that `spec` names: an ONNX file (`net.onnx`, `net.onnx[x=1,3,224,224]`), a factory, or a network of
+    the zoo."""
+    path, shapes = onnx_file(spec)
+    if path:
+        from strop.run.onnx_model import loaded
+
+        return Model(Path(path).stem, *loaded(path, shapes))
     if ":" in spec or spec.endswith(".py") or "/" in spec:
         return Model(spec.rpartition(":")[2], *load_factory(spec))
     return Model(zoo.canonical(spec), *zoo.load(spec))

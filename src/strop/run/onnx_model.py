@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from strop.capture.onnx import (
     LARGEST_BOUND,
-    Captured,
     Fixed,
     Given,
     Made,
@@ -40,7 +39,7 @@ from strop.run.dispatch import Dispatcher, take_apart
 from strop.run.entry import default_build
 from strop.run.module import CompiledModule
 from strop.run.outputs import Alias, Computed, Output, Plain
-from strop.run.variants import Build, Traced
+from strop.run.variants import Build, Trace, Traced
 
 #: a floating-point input with more elements is not bound to its value
 SMALLEST_DATA = 8
@@ -58,14 +57,14 @@ class CompiledOnnx(CompiledModule):
     """A compiled ONNX model."""
 
     _bound: set[int]
-    _traced: dict[Hashable, Captured]
     _failed: dict[Hashable, Problem]
 
-    def __init__(self, model: OnnxModule, options: Options, journal: Journal, build: Build) -> None:
+    def __init__(
+        self, model: OnnxModule, options: Options, journal: Journal, build: Build, trace: Trace | None = None
+    ) -> None:
         self.__dict__["_bound"] = set()
-        self.__dict__["_traced"] = {}
         self.__dict__["_failed"] = {}
-        super().__init__(Dispatcher(model, options, journal, self._trace, build))
+        super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -102,6 +101,10 @@ class CompiledOnnx(CompiledModule):
             args.pop()
         return args
 
+    def bound(self, *args: Any) -> tuple[Any, ...]:
+        """The arguments as the compiled program wants them: those that decide its shape as values."""
+        return self._prepared(args)
+
     def prepare(self, *args: Any, binding: bool = True) -> None:
         """Compile the variant for these inputs now; without `binding`, not if the program depends on their values."""
         self._dispatcher.prepare(self._prepared(args, binding), {})
@@ -128,7 +131,7 @@ class CompiledOnnx(CompiledModule):
                 raise self._failed[arguments.key]
             try:
                 with torch.inference_mode(False), torch.no_grad():
-                    self._traced[arguments.key] = capture(self._model, args)
+                    self._model.pending.captured[arguments.key] = capture(self._model, args)
                 return args
             except NeedsValues as needs:
                 fresh = needs.inputs - self._bound
@@ -137,17 +140,11 @@ class CompiledOnnx(CompiledModule):
                     continue
             try:
                 with torch.inference_mode(False), torch.no_grad():
-                    self._traced[arguments.key] = capture(self._model, args, deferring=True)
+                    self._model.pending.captured[arguments.key] = capture(self._model, args, deferring=True)
                 return args
             except NeedsValues as needs:
                 self._failed[arguments.key] = needs.problem
                 raise needs.problem from needs
-
-    def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        arguments = take_apart(args, kwargs)
-        assert not isinstance(arguments, str) and isinstance(model, OnnxModule)
-        captured = self._traced.pop(arguments.key, None) or capture(model, args)
-        return Traced(captured.graph, tuple(map(_output, captured.outputs)), captured.out_spec, captured.constants)
 
     @property
     def _form(self) -> int:
@@ -175,6 +172,19 @@ class CompiledOnnx(CompiledModule):
         return _unpickled, (self._original, self._dispatcher.options)
 
 
+def trace_onnx(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    """The capture that is pending for these arguments, or a new one."""
+    arguments = take_apart(args, kwargs)
+    assert not isinstance(arguments, str) and isinstance(model, OnnxModule)
+    captured = model.pending.captured.pop(arguments.key, None)
+    if captured is None:
+        try:
+            captured = capture(model, args, deferring=True)
+        except NeedsValues as needs:
+            raise needs.problem from needs
+    return Traced(captured.graph, tuple(map(_output, captured.outputs)), captured.out_spec, captured.constants)
+
+
 def compile_onnx(
     source: Any,
     args: Sequence[Any] | Mapping[str, Any] | Tensor = (),
@@ -183,13 +193,15 @@ def compile_onnx(
     options: Options | None = None,
     journal: Journal | None = None,
     build: Build | None = None,
+    trace: Trace | None = None,
 ) -> CompiledOnnx:
     """Compile a model from a path, bytes or a ModelProto.
 
     The first variant is compiled at once when its shapes are known: from `args`, from `shapes`, or from the file.
     """
     model = source if isinstance(source, OnnxModule) else OnnxModule(source, _name(source))
-    made = CompiledOnnx(model, options or Options.from_environment(), journal or Journal(), build or default_build)
+    options, journal = options or Options.from_environment(), journal or Journal()
+    made = CompiledOnnx(model, options, journal, build or default_build, trace)
     given: Sequence[Any] | None = (args,) if isinstance(args, Tensor) else ()
     if isinstance(args, Mapping):
         given = made.arguments(args)
@@ -206,6 +218,14 @@ def compile_onnx(
                 raise
             made.journal.add("note", model.name, f"compiled at the first call: {problem.message}")
     return made
+
+
+def loaded(path: str, shapes: Shapes) -> tuple[OnnxModule, tuple[Any, ...]]:
+    """A model from a file with inputs to try it on; those whose values decide the program are bound to them."""
+    model = OnnxModule(path, _name(path))
+    given = examples(model, shapes)
+    assert given is not None
+    return model, CompiledOnnx(model, Options.from_environment(), Journal(), default_build).bound(*given)
 
 
 def examples(model: OnnxModule, shapes: Shapes, *, demand: bool = True) -> tuple[Tensor, ...] | None:

@@ -130,9 +130,10 @@ def _count(most: int | None, condition: Tensor | None, states: Sequence[Any], bo
     """How many rounds there are, from the steps that lead to the condition alone; None where data decides."""
     if most is not None and most <= 0:
         return 0
-    going = known(condition) if condition is not None else _true()
-    if going is None:
+    start = known(condition) if condition is not None else _true()
+    if start is None:
         return None
+    going: Tensor = start
     if condition is None and most is not None and most < MOST_ROUNDS:
         return most
     program, carried = _leading_to_condition(body.program)
@@ -148,10 +149,11 @@ def _count(most: int | None, condition: Tensor | None, states: Sequence[Any], bo
             results = narrowed(_number(index), going, *kept)
         except Exception:  # whatever it raises, it cannot be told beforehand
             return None
-        values = [known(r) if isinstance(r, Tensor) else None for r in results]
-        if any(value is None for value in values):
+        values = [known(r) for r in results if isinstance(r, Tensor)]
+        found = [value for value in values if value is not None]
+        if len(found) < len(results):
             return None
-        going, *kept = values
+        going, *kept = found
         index += 1
     if index >= MOST_ROUNDS:
         raise Unsupported(f"a loop of more than {MOST_ROUNDS} rounds")
@@ -197,19 +199,43 @@ def _round_types(head: list[Any], states: list[Tensor], parts: list[Tensor], bod
 def _library_loop(
     rounds: int, scanned: list[Tensor], axes: list[int], states: list[Tensor], body: Body, *, counted: bool
 ) -> tuple[Any, ...] | None:
+    body, varying = _without_invariants(body, states, counted)
     parts = [t.select(a if a >= 0 else ~a, 0) for t, a in zip(scanned, axes)]
     head: list[Any] = [_number(0), _true()] if counted else []
-    results = _round_types(head, states, parts, body)
+    carried = [states[i] for i in varying]
+    results = _round_types(head, carried, parts, body)
     if results is None:
         return None
-    count = len(states)
+    count = len(carried)
     stacked = [result.new_empty((rounds, *result.shape)) for result in results[count:]]
-    pieces = cut(body.program, body.scope, [*head, *states, *parts])
+    pieces = cut(body.program, body.scope, [*head, *carried, *parts])
     yielded: list[Tensor] = torch.ops.strop.onnx_loop(
-        pieces.key, rounds, counted, states, scanned, axes, pieces.values, pieces.parameters,
+        pieces.key, rounds, counted, carried, scanned, axes, pieces.values, pieces.parameters,
         described([*results[:count], *stacked]),
     )  # fmt: skip
-    return tuple(yielded)
+    last = list(states)
+    for i, state in zip(varying, yielded):
+        last[i] = state
+    return *last, *yielded[count:]
+
+
+def _without_invariants(body: Body, states: Sequence[Any], counted: bool) -> tuple[Body, list[int]]:
+    """The body with states that it hands on untouched as values around it, and the places of the others."""
+    program = body.program
+    ins, outs = (2, 1) if counted else (0, 0)
+    varying = [i for i in range(len(states)) if program.outputs[outs + i] != program.inputs[ins + i]]
+    fixed = {program.inputs[ins + i]: state for i, state in enumerate(states) if i not in varying}
+    narrowed = replace(
+        program,
+        inputs=(*program.inputs[:ins], *(program.inputs[ins + i] for i in varying),
+                *program.inputs[ins + len(states) :]),
+        outputs=(*program.outputs[:outs], *(program.outputs[outs + i] for i in varying),
+                 *program.outputs[outs + len(states) :]),
+        captured=(*program.captured, *fixed), output_types=(),
+    )  # fmt: skip
+    around = body.scope.inner()
+    around.values.update(fixed)
+    return type(body)(narrowed, body.interpreter, around), varying
 
 
 def _deferred_loop(
@@ -218,16 +244,21 @@ def _deferred_loop(
     """A loop that ends when data says so, if it yields nothing but its states."""
     if condition is None or len(body.outputs) != 1 + len(states) or not all(isinstance(s, Tensor) for s in states):
         return None
+    body, varying = _without_invariants(body, states, True)
+    carried = [states[i] for i in varying]
     head: list[Any] = [_number(0), condition]
-    results = _round_types(head, list(states), [], body)
+    results = _round_types(head, carried, [], body)
     if results is None:
         return None
-    pieces = cut(body.program, body.scope, [*head, *states])
+    pieces = cut(body.program, body.scope, [*head, *carried])
     most = -1 if limit is None else limit
     yielded: list[Tensor] = torch.ops.strop.onnx_while(
-        pieces.key, most, condition, list(states), pieces.values, pieces.parameters, described(results)
+        pieces.key, most, condition, carried, pieces.values, pieces.parameters, described(results)
     )
-    return tuple(yielded)
+    last = list(states)
+    for i, state in zip(varying, yielded):
+        last[i] = state
+    return tuple(last)
 
 
 @onnx("Scan", until=8)
