@@ -5,13 +5,14 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-slow test-zoo check format docs bench clean
+.PHONY: help demo test test-slow test-onnx test-zoo check format docs bench clean
 
 help:
 	@echo "make demo       compile ResNet-18, compare with eager, show where the time goes"
 	@echo "make test       every check and the tests (under 15 minutes on two cores)"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make test-slow  the tests marked slow, too"
+	@echo "make test-onnx  the node tests of the onnx package, by its own runner"
 	@echo "make test-zoo   every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make bench      the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make format     let ruff format the code"
@@ -26,6 +27,9 @@ test: check
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not peers"
+
+test-onnx: $(VENV)/.test
+	$(BIN)/python tests/onnx_suite.py
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"

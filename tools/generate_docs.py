@@ -1,6 +1,6 @@
 """Writes the pages of docs/ whose tables come from the code; a test fails when they drift.
 
-python tools/generate_docs.py            # operators.md, passes.md, problems.md, command-line.md
+python tools/generate_docs.py            # operators.md, passes.md, problems.md, command-line.md, onnx.md
 python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
 python tools/generate_docs.py --check    # exit 1 if a page would change
 """
@@ -11,6 +11,7 @@ import argparse
 import ast
 import dataclasses
 import inspect
+import json
 import os
 import re
 import sys
@@ -168,6 +169,52 @@ def command_line() -> str:
     return _page("The command line", "What `strop --help` and `strop COMMAND --help` print.", *sections)
 
 
+def onnx() -> str:
+    """Which ONNX operators there are functions for, and how many of ONNX's own tests pass."""
+    from onnx import defs
+
+    from strop.capture.onnx_ops import NEWEST, OLDEST, operators
+
+    counts = json.loads((DOCS / "onnx-suite.json").read_text(encoding="utf-8"))
+    rows: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for entry in operators():
+        until = "" if entry.until == NEWEST else str(entry.until)
+        since = str(entry.since) if entry.since > OLDEST or entry.domain else ""
+        span = f"{since}–{until}" if since or until else "all"
+        rows.setdefault((entry.domain, entry.name), []).append((span, entry.function.__module__.rpartition(".")[2]))
+    domains: dict[str, list[tuple[str, ...]]] = {}
+    for (domain, name), spans in rows.items():
+        ranges = ", ".join(span for span, _ in spans)
+        domains.setdefault(domain, []).append((f"`{name}`", ranges, f"`{spans[0][1]}.py`"))
+    schemas = {s.name: s for s in defs.get_all_schemas() if s.domain == "" and not s.deprecated}
+    defined = sorted(name for name, s in schemas.items() if s.has_function and ("", name) not in rows)
+    missing = sorted(name for name, s in schemas.items() if not s.has_function and ("", name) not in rows)
+    sections = [
+        f"## {domain or 'ai.onnx'}\n\n{_table(('operator', 'opsets', 'file'), found)}"
+        for domain, found in sorted(domains.items())
+    ]
+    passed, tests, usual = counts["passed"], counts["tests"], counts["usual"]
+    return _page(
+        "ONNX",
+        f"""
+        Each ONNX operator is a small Python function over torch operators (`capture/onnx_ops/`), and a model is traced
+        through them into the same graph as a PyTorch model. {len(rows)} operators have a function, by opset where their
+        meaning changed; opset {OLDEST} and up.
+        """,
+        "## How many of ONNX's own tests pass",
+        f"""
+        Of the {tests:,} node tests of onnx {counts["onnx"]}, driven by its own runner, {passed:,} pass
+        ({passed / tests:.1%}), {counts["interpreted"]} of them in the interpreter instead of compiled code (texts, and
+        loops whose length data decides). Without strings, sequences, optionals, narrow types and the preview and ml
+        domains: {counts["usual_passed"]:,} of {usual:,} ({counts["usual_passed"] / usual:.1%}).
+        [excluded.txt](../tests/onnx/excluded.txt) lists the others, each with its reason. `make test-onnx` counts them.
+        """,
+        f"Defined by ONNX in terms of others, and interpreted that way: {_words(defined) or 'none'}.",
+        f"Not covered: {_words(missing) or 'none'}.",
+        *sections,
+    )
+
+
 def library_nodes() -> str:
     """What runs through ATen kernels in the zoo, and why."""
     from strop.capture.torch import capture
@@ -216,6 +263,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "passes.md": passes,
     "problems.md": problems,
     "command-line.md": command_line,
+    "onnx.md": onnx,
 }
 ZOO_PAGES: dict[str, Callable[[], str]] = {"library-nodes.md": library_nodes}
 

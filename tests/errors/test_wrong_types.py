@@ -9,12 +9,19 @@ import strop
 X = torch.ones(4)
 
 
-@pytest.mark.parametrize("model", [torch.relu, nn.Linear, "resnet18", None, lambda x: x])
+@pytest.mark.parametrize("model", [torch.relu, nn.Linear, 3, None, lambda x: x])
 @pytest.mark.parametrize("make", [strop.compile, strop.Session])
 def test_a_model_that_is_no_module(make, model):
     with pytest.raises(strop.Problem, match="`model` must be") as caught:
         make(model, (X,))
     assert caught.value.code == "STR001" and caught.value.help
+
+
+@pytest.mark.parametrize("make", [strop.compile, strop.Session])
+def test_a_text_that_is_no_onnx_file(make):
+    with pytest.raises(strop.Problem, match="no file `resnet18`") as caught:
+        make("resnet18", (X,))
+    assert caught.value.code == "STR002" and ".onnx" in caught.value.help
 
 
 @pytest.mark.parametrize("args", [3, {"x": X}, "x", None])

@@ -296,7 +296,7 @@ class Interpreter:
         interpreter = Interpreter() if real else self
         for name, value in step.attributes.items():
             if isinstance(value, Program):
-                attributes[name] = Body(value, interpreter, scope)
+                attributes[name] = interpreter.body(value, scope)
             else:
                 attributes[name] = value.value if isinstance(value, Stored) else value
         if step.operator.takes_node:
@@ -317,6 +317,9 @@ class Interpreter:
         if len(results) < sum(map(bool, step.outputs)):
             raise Problem("STR123", f"its output {len(results) + 1} is not covered", where=step.place)
         return [_wrapped(r, t) for r, t in zip(results, (*output_types, *([0] * len(results))))]
+
+    def body(self, program: Program, scope: Scope) -> Body:
+        return Body(program, self, scope)
 
     def _called(self, step: Step, function: Program, inputs: Sequence[Any], scope: Scope) -> None:
         """A function of the model, or ONNX's own definition of an operator."""

@@ -9,7 +9,7 @@ anew. Parameters come in with every call and are never part of the digest.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -33,9 +33,12 @@ class Runner:
 
 
 class Part(OnnxModule):
-    """A program with its inputs and outputs by position. Its parameters are set before every call."""
+    """A program with its inputs and outputs by position, on parameters that are `shared` or its own."""
 
-    def __init__(self, program: Program, inputs: Sequence[Port], parameters: dict[str, Tensor], name: str) -> None:
+    def __init__(
+        self, program: Program, inputs: Sequence[Port], parameters: Mapping[str, Tensor], name: str, *,
+        shared: bool = False,
+    ) -> None:  # fmt: skip
         nn.Module.__init__(self)
         self.name = name
         self.program = program
@@ -46,7 +49,8 @@ class Part(OnnxModule):
         self.pending = Pending()
         self.keys = {name: f"p{i}" for i, name in enumerate(parameters)}
         for name, value in parameters.items():
-            self.register_parameter(self.keys[name], nn.Parameter(value.detach(), requires_grad=False))
+            own = value if shared and isinstance(value, nn.Parameter) else nn.Parameter(value.detach(), False)
+            self.register_parameter(self.keys[name], own)
         self.eval()
 
 

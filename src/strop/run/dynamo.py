@@ -1,9 +1,10 @@
 """The Dynamo backend: `torch.compile(model, backend="strop")`.
 
 AOTAutograd turns what Dynamo traced into a functional graph and takes care of mutations and of outputs that alias
-inputs. Where no gradient can be wanted, it is kept from taking attention, norms and recurrent networks apart. Parameters are placeholders like any other there; `static_input_indices` tells them apart. From the second
-shape on Dynamo hands over one graph with SymInt placeholders for all shapes to come, so a `Piece` binds them per call
-and keeps variants of its own. Graphs that need gradients run as they are.
+inputs. Where no gradient can be wanted, it is kept from taking attention, norms and recurrent networks apart.
+Parameters are placeholders like any other there; `static_input_indices` tells them apart. From the second shape on
+Dynamo hands over one graph with SymInt placeholders for all shapes to come, so a `Piece` binds them per call and keeps
+variants of its own. Graphs that need gradients run as they are.
 """
 
 from __future__ import annotations

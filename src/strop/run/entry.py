@@ -21,6 +21,7 @@ from strop.graph.ir import Graph
 from strop.run.diagnose import diagnosed
 from strop.run.dispatch import Dispatcher
 from strop.run.module import CompiledModule
+from strop.run.onnx_spec import require_onnx
 from strop.run.outputs import outputs_of
 from strop.run.variants import Build, Program, Trace, Traced
 
@@ -48,6 +49,7 @@ def compile(
     and the pieces are compiled. The path of an ONNX file (or what was read from one) goes to `run.onnx_model`.
     """
     if is_onnx(model):
+        require_onnx()
         from strop.run.onnx_model import compile_onnx
 
         given_onnx = kwargs if kwargs and not args else args

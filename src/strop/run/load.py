@@ -16,7 +16,7 @@ import torch
 
 from strop.core.problem import Problem
 from strop.run import zoo
-from strop.run.onnx_spec import onnx_file
+from strop.run.onnx_spec import onnx_file, require_onnx
 
 _FORM = "write `package.module:factory` or `path/to/file.py:factory`"
 
@@ -36,6 +36,7 @@ def load(spec: str) -> Model:
     the zoo."""
     path, shapes = onnx_file(spec)
     if path:
+        require_onnx()
         from strop.run.onnx_model import loaded
 
         return Model(Path(path).stem, *loaded(path, shapes))

@@ -38,6 +38,7 @@ from strop.core.problem import Problem
 from strop.run.dispatch import Dispatcher, take_apart
 from strop.run.entry import default_build
 from strop.run.module import CompiledModule
+from strop.run.onnx_stages import Staged
 from strop.run.outputs import Alias, Computed, Output, Plain
 from strop.run.variants import Build, Trace, Traced
 
@@ -57,12 +58,17 @@ class CompiledOnnx(CompiledModule):
     """A compiled ONNX model."""
 
     _bound: set[int]
+    _binding: bool
+    _staged: Staged | None
     _failed: dict[Hashable, Problem]
 
     def __init__(
-        self, model: OnnxModule, options: Options, journal: Journal, build: Build, trace: Trace | None = None
-    ) -> None:
+        self, model: OnnxModule, options: Options, journal: Journal, build: Build, trace: Trace | None = None, *,
+        binding: bool = True,
+    ) -> None:  # fmt: skip
         self.__dict__["_bound"] = set()
+        self.__dict__["_binding"] = binding
+        self.__dict__["_staged"] = None
         self.__dict__["_failed"] = {}
         super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
 
@@ -114,10 +120,11 @@ class CompiledOnnx(CompiledModule):
             args = tuple(self.arguments({**dict(zip(self.input_names, args)), **kwargs}))
         try:
             args = self._prepared(args)
-        except Exception as error:
-            result = self._original(*args)
-            self.journal.warn("fallback", self._model.name, f"runs eager: {error}")
-            return result
+        except Problem as problem:
+            if self._staged is not None:
+                return self._staged(*args)
+            self.journal.warn("fallback", self._model.name, f"runs eager: {problem}")
+            return self._original(*args)
         return super().forward(*args)
 
     def _prepared(self, args: tuple[Any, ...], binding: bool = True) -> tuple[Any, ...]:
@@ -135,7 +142,9 @@ class CompiledOnnx(CompiledModule):
                 return args
             except NeedsValues as needs:
                 fresh = needs.inputs - self._bound
-                if binding and fresh and all(_bindable(args[i]) for i in fresh):
+                if not binding and fresh:
+                    raise needs.problem from needs
+                if self._binding and fresh and all(_bindable(args[i]) for i in fresh):
                     self._bound.update(fresh)
                     continue
             try:
@@ -144,7 +153,24 @@ class CompiledOnnx(CompiledModule):
                 return args
             except NeedsValues as needs:
                 self._failed[arguments.key] = needs.problem
+                self._divide(args, needs)
                 raise needs.problem from needs
+
+    def _divide(self, args: tuple[Any, ...], needs: NeedsValues) -> None:
+        """Prepare to run in stages what cannot be captured whole."""
+        if self._staged is not None:
+            return
+        try:
+            self.__dict__["_staged"] = Staged(self._model, args, needs, self._part)
+        except NeedsValues:
+            return
+        self.journal.add("note", self._model.name, f"runs in stages: {needs.problem.message}",
+                         where=str(needs.problem.where))  # fmt: skip
+
+    def _part(self, part: Part) -> CompiledOnnx:
+        """A part of this model; its inputs change from call to call, so their values are no part of its program."""
+        like = self._dispatcher
+        return CompiledOnnx(part, like.options, like.journal, like.build, binding=False)
 
     @property
     def _form(self) -> int:
@@ -312,7 +338,7 @@ def _unpickled(model: OnnxModule, options: Options) -> CompiledOnnx:
 
 
 def _compiled_part(part: Part) -> CompiledOnnx:
-    return CompiledOnnx(part, Options.from_environment(), Journal(), default_build)
+    return CompiledOnnx(part, Options.from_environment(), Journal(), default_build, binding=False)
 
 
 Runner.make = _compiled_part

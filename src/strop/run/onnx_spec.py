@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from strop.core.problem import Problem
+
+
+def require_onnx() -> None:
+    """A Problem where the packages that read ONNX files are missing."""
+    missing = [name for name in ("onnx", "ml_dtypes") if find_spec(name) is None]
+    if missing:
+        raise Problem("STR004", f"`{missing[0]}` is not installed, which ONNX files need",
+                      help="pip install strop[onnx]")  # fmt: skip
 
 
 def onnx_file(spec: str) -> tuple[str, dict[str, tuple[int, ...]]]:

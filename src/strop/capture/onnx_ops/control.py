@@ -94,6 +94,15 @@ def loop(trips: Tensor | None, condition: Tensor | None, *states: Any, body: Bod
 
 def _take_rounds(most: int | None, condition: Tensor | None, states: Sequence[Any], body: Body) -> tuple[Any, ...]:
     """Round after round, here and now."""
+    body, varying = _without_invariants(body, states, True)
+    results = _rounds(most, condition, [states[i] for i in varying], body)
+    last = list(states)
+    for i, state in zip(varying, results):
+        last[i] = state
+    return *last, *results[len(varying) :]
+
+
+def _rounds(most: int | None, condition: Tensor | None, states: list[Any], body: Body) -> tuple[Any, ...]:
     kept, yielded, index = list(states), [], 0
     going = condition if condition is not None else _true()
     while index != most and (condition is None or _flag(going, "the condition of the loop")):
@@ -224,6 +233,8 @@ def _without_invariants(body: Body, states: Sequence[Any], counted: bool) -> tup
     program = body.program
     ins, outs = (2, 1) if counted else (0, 0)
     varying = [i for i in range(len(states)) if program.outputs[outs + i] != program.inputs[ins + i]]
+    if len(varying) == len(states):
+        return body, varying
     fixed = {program.inputs[ins + i]: state for i, state in enumerate(states) if i not in varying}
     narrowed = replace(
         program,

@@ -277,14 +277,27 @@ def deform_conv(
     columns = (torch.arange(ow, dtype=x.dtype) * sw - left).reshape(1, -1)
     places_y = shifts[:, :, :, 0] + grid[:, 0].reshape(-1, 1, 1) + rows
     places_x = shifts[:, :, :, 1] + grid[:, 1].reshape(-1, 1, 1) + columns
-    normal = torch.stack([(2 * places_x + 1) / width - 1, (2 * places_y + 1) / height - 1], -1)
-    images = x.reshape(n * offset_group, c // offset_group, height, width)
-    samples = F.grid_sample(
-        images, normal.reshape(n * offset_group, kh * kw * oh, ow, 2), mode="bilinear", align_corners=False
-    ).reshape(n, offset_group, c // offset_group, kh * kw, oh, ow)
+    images = x.reshape(n, offset_group, c // offset_group, height * width)
+    samples = _bilinear(images, places_y, places_x, height, width)
     if mask is not None:
         samples = samples * mask.reshape(n, offset_group, 1, kh * kw, oh, ow)
     columns_of = samples.reshape(n, group, c // group * kh * kw, oh * ow)
     weights = w.reshape(group, w.shape[0] // group, -1)
     y = torch.matmul(weights, columns_of).reshape(n, w.shape[0], oh, ow)
     return y if b is None else y + b.reshape(1, -1, 1, 1)
+
+
+def _bilinear(images: Tensor, y: Tensor, x: Tensor, height: int, width: int) -> Tensor:
+    """Samples of flattened images (n, groups, channels, height·width) at places (n, groups, …); zero outside."""
+    n, groups, channels = images.shape[:3]
+    low_y, low_x = y.floor(), x.floor()
+    total = torch.zeros((), dtype=images.dtype)
+    for at_y, weight_y in ((low_y, low_y + 1 - y), (low_y + 1, y - low_y)):
+        for at_x, weight_x in ((low_x, low_x + 1 - x), (low_x + 1, x - low_x)):
+            inside = (at_y >= 0) & (at_y < height) & (at_x >= 0) & (at_x < width)
+            flat = at_y.clamp(0, height - 1) * width + at_x.clamp(0, width - 1)
+            places = flat.to(torch.int64).reshape(n, groups, 1, -1).expand(-1, -1, channels, -1)
+            value = torch.gather(images, 3, places).reshape(n, groups, channels, *y.shape[2:])
+            weight = torch.where(inside, weight_y * weight_x, torch.zeros_like(y)).unsqueeze(2)
+            total = total + value * weight
+    return total
