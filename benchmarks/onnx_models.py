@@ -21,9 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from onnx_files import MODELS, RealModel
-
-TOLERANCE = 1e-3
+from onnx_files import MODELS, TOLERANCE, RealModel, difference
 
 
 def measure(model: RealModel, seconds: float) -> dict[str, Any]:
@@ -64,24 +62,8 @@ def measure(model: RealModel, seconds: float) -> dict[str, Any]:
         "strop_ms": medians["strop"] * 1e3,
         "onnxruntime_ms": medians["onnxruntime"] * 1e3,
         "compile_s": compiled,
-        "fallbacks": [f"{e.subject}: {e.detail}" for e in ours.journal.events if e.kind == "fallback"],
+        "fallbacks": [f"{e.subject}: {e.message}" for e in ours.journal.events if e.kind == "fallback"],
     }
-
-
-def difference(expected: Any, got: Any) -> float:
-    """The largest difference, relative to the scale of the output; infinite where types or shapes differ."""
-    import numpy as np
-
-    if expected.shape != got.shape or expected.dtype != got.dtype:
-        return math.inf
-    if not expected.size:
-        return 0.0
-    wide, other = expected.astype(np.float64), got.astype(np.float64)
-    both = np.isfinite(wide)
-    if not np.array_equal(both, np.isfinite(other)):
-        return math.inf
-    scale = float(np.abs(wide[both]).max(initial=0.0)) or 1.0
-    return float(np.abs(wide[both] - other[both]).max(initial=0.0)) / scale
 
 
 def in_child(model: RealModel, seconds: float, limit: float) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from strop.core.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
     from os import PathLike
 
     from onnx import ModelProto

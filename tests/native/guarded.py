@@ -1,6 +1,6 @@
 """Run random graphs with every tensor between two pages that may not be touched: a stray access ends the process.
 
-    python -m native.guarded FIRST LAST
+python -m native.guarded FIRST LAST
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 from typing import Any
 
 import torch
-from native.random_graphs import random_graph, values
 
+from native.random_graphs import random_graph, values
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.plan import schedule

@@ -156,7 +156,9 @@ def _native_part(chosen: Sequence[Sample], made: Conversion) -> Program:
     load_families()
     graph = made.graph
     inputs = iter(graph.inputs)
-    owner: dict[Node, int] = {node: i for i, s in enumerate(chosen) for node in itertools.islice(inputs, len(s.tensors))}
+    owner: dict[Node, int] = {
+        node: i for i, s in enumerate(chosen) for node in itertools.islice(inputs, len(s.tensors))
+    }
     with torch.no_grad():
         counts = [len(tree_flatten(s.function(*(t.clone() for t in s.tensors)))[0]) for s in chosen]
     slots = iter(made.outputs)
@@ -165,7 +167,8 @@ def _native_part(chosen: Sequence[Sample], made: Conversion) -> Program:
     for target, value in graph.mutations:
         written[owner[target]].append((target, value))
     needs = [
-        _library(graph.outputs[i] for i in found) | _library(value for _, value in more) for found, more in zip(theirs, written)
+        _library(graph.outputs[i] for i in found) | _library(value for _, value in more)
+        for found, more in zip(theirs, written)
     ]
     kept = [i for i, need in enumerate(needs) if not need]
     outputs = tuple(graph.outputs[o] for i in kept for o in theirs[i])
@@ -225,7 +228,13 @@ def check(info: Any, made: Program) -> None:
 def _close(info: Any, sample: Sample, result: torch.Tensor, expected: torch.Tensor, accumulates: bool) -> None:
     rtol, atol = tolerance(info, expected, accumulates)
     torch.testing.assert_close(
-        result, expected, rtol=rtol, atol=atol, equal_nan=True, check_stride=False, msg=lambda text: f"{sample.text}: {text}"
+        result,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=True,
+        check_stride=False,
+        msg=lambda text: f"{sample.text}: {text}",
     )
 
 

@@ -65,11 +65,16 @@ class Maker:
         made.append(node)
         return node
 
-    def any(self, dtypes: tuple[str, ...], *, rank: int = 0, exact: bool = False, elements: bool = False) -> Node | None:
+    def any(
+        self, dtypes: tuple[str, ...], *, rank: int = 0, exact: bool = False, elements: bool = False
+    ) -> Node | None:
         found = [
             n
             for n in self.pool
-            if n.dtype in dtypes and n.type.rank >= rank and (self.facts[n].exact or not exact) and (n.type.size or not elements)
+            if n.dtype in dtypes
+            and n.type.rank >= rank
+            and (self.facts[n].exact or not exact)
+            and (n.type.size or not elements)
         ]
         computed = [n for n in found if n.op not in ("input", "param")]
         if computed and self.below(6):
@@ -144,7 +149,9 @@ def function(m: Maker) -> None:
     x = m.any(FLOATS)
     if x is None:
         return
-    op = m.pick(("exp", "tanh", "sigmoid", "erf", "sin", "cos", "log", "sqrt", "reciprocal", "relu", "gelu", "silu", "elu"))
+    op = m.pick(
+        ("exp", "tanh", "sigmoid", "erf", "sin", "cos", "log", "sqrt", "reciprocal", "relu", "gelu", "silu", "elu")
+    )
     if op == "exp" and m.bound(x) > 6:
         x = m.note(build.unary("tanh", x), 1.0, False)
     if op in ("log", "sqrt", "reciprocal"):
@@ -323,7 +330,7 @@ def reduction(m: Maker) -> None:
     dims = sorted(m.random.sample(range(x.type.rank), 1 + m.below(x.type.rank)))
     op = m.pick(("sum", "mean", "amax", "amin", "var", "cumsum"))
     count = math.prod(x.shape[d] for d in dims)
-    if op in ("mean", "var") and x.dtype not in FLOATS or op in ("amax", "amin", "var") and count < 2:
+    if (op in ("mean", "var") and x.dtype not in FLOATS) or (op in ("amax", "amin", "var") and count < 2):
         op = "sum"
     if op == "cumsum":
         m.note(build.make(op, (x,), {"dim": dims[0]}), m.bound(x) * (count + 1), m.exact(x))
@@ -397,7 +404,9 @@ def conv(m: Maker) -> None:
     channels, space = m.pick((1, 2, 3, 4, 6, 16)), m.pick((1, 2))
     x = m.any(FLOATS, rank=space + 2)
     if x is None or x.type.rank != space + 2 or m.below(2):
-        x = m.leaf(m.pick(("f32", "f32", "f64")), (m.pick((1, 2)), channels, *(m.pick((1, 3, 5, 8)) for _ in range(space))))
+        x = m.leaf(
+            m.pick(("f32", "f32", "f64")), (m.pick((1, 2)), channels, *(m.pick((1, 3, 5, 8)) for _ in range(space)))
+        )
     channels = x.shape[1]
     groups = m.pick([g for g in range(1, channels + 1) if channels % g == 0] or [1])
     kernel = m.pick((1, 2, 3))
@@ -461,9 +470,15 @@ def pool(m: Maker) -> None:
     if any(extent + 2 * padding < kernel for extent in x.shape[2:]):
         return
     shape = (*x.shape[:2], *((extent + 2 * padding - kernel) // stride + 1 for extent in x.shape[2:]))
-    attrs: dict[str, Any] = {"kernel": (kernel,) * space, "stride": (stride,) * space, "padding": ((padding, padding),) * space}
+    attrs: dict[str, Any] = {
+        "kernel": (kernel,) * space,
+        "stride": (stride,) * space,
+        "padding": ((padding, padding),) * space,
+    }
     op = m.pick(("max_pool", "avg_pool"))
-    attrs |= {"dilation": (1,) * space} if op == "max_pool" else {"count_include_pad": bool(m.below(2)), "divisor": None}
+    attrs |= (
+        {"dilation": (1,) * space} if op == "max_pool" else {"count_include_pad": bool(m.below(2)), "divisor": None}
+    )
     m.note(build.make(op, (x,), attrs, types=(Type(x.dtype, shape),)), m.bound(x), op == "max_pool" and m.exact(x))
 
 
@@ -477,7 +492,9 @@ def random_graph(seed: int, steps: int) -> Graph:
     for _ in range(steps):
         m.pick(MOVES)(m)
     made = [n for n in m.facts if n.op not in ("input", "param")] or m.inputs
-    return Graph(tuple(m.inputs), tuple(m.params), tuple(dict.fromkeys((made[-1], *(m.pick(made) for _ in range(m.below(3)))))))
+    return Graph(
+        tuple(m.inputs), tuple(m.params), tuple(dict.fromkeys((made[-1], *(m.pick(made) for _ in range(m.below(3))))))
+    )
 
 
 def values(node: Node, generator: torch.Generator) -> torch.Tensor:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from native.random_graphs import random_graph
 
 import strop
+from native.random_graphs import random_graph
 from strop.capture.fx import trace
 from strop.core.config import Options
 from strop.core.journal import Journal
@@ -32,7 +32,9 @@ LENGTHS = (1, 2, 7, 16, 37, 64, 100)  # whole vectors of every width, and what i
 
 
 def compiled(function, *examples, threads=1):
-    program = build(trace(lambda *tensors: function(*tensors), *examples), Options(cache=False, check=True), Journal(), threads)
+    program = build(
+        trace(lambda *tensors: function(*tensors), *examples), Options(cache=False, check=True), Journal(), threads
+    )
     assert not program.compiled.about["library"], program.compiled.about["library"]
     return program
 
@@ -78,7 +80,9 @@ def test_two_processes_make_the_same_bytes():
     said = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(TESTS)}
-        done = subprocess.run([sys.executable, "-c", _DIGESTS], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", _DIGESTS], env=environment, capture_output=True, text=True, check=True
+        )
         said.append(done.stdout.split())
     assert len(said[0]) == 52
     assert said[0] == said[1]
@@ -222,7 +226,9 @@ def test_product_over_nothing_is_zero(shape):
     same(lambda a, w, c: F.linear(a, w, c), torch.randn(rows, inner), torch.randn(columns, inner), bias)
 
 
-@pytest.mark.parametrize("function", [torch.sum, torch.prod, lambda x: x.sum(1), lambda x: x.any(1), lambda x: x.all(1)])
+@pytest.mark.parametrize(
+    "function", [torch.sum, torch.prod, lambda x: x.sum(1), lambda x: x.any(1), lambda x: x.all(1)]
+)
 def test_reduction_over_nothing_is_neutral(function):
     same(function, torch.zeros(3, 0))
 

@@ -11,6 +11,7 @@ from itertools import chain
 
 import golden
 import pytest
+
 from native import opinfo
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native.random_graphs import random_graph, values
 
 import strop
+from native.random_graphs import random_graph, values
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.graph.ir import Graph
@@ -25,7 +25,13 @@ def close(got: torch.Tensor, wanted: torch.Tensor, graph: Graph) -> None:
     single = any(node.dtype == "f32" for node in graph.nodes)
     part = 0.0 if not wanted.is_floating_point() else 2e-5 if single else 1e-11
     torch.testing.assert_close(
-        got, wanted, rtol=part, atol=part * scale, equal_nan=True, check_stride=False, msg=lambda text: f"{text}\n{graph}"
+        got,
+        wanted,
+        rtol=part,
+        atol=part * scale,
+        equal_nan=True,
+        check_stride=False,
+        msg=lambda text: f"{text}\n{graph}",
     )
 
 

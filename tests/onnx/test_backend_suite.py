@@ -3,16 +3,15 @@
 import json
 import zlib
 
-import onnx_suite
 import pytest
+
+import onnx_suite
 
 pytest.importorskip("onnx")
 #: about 150 of 1,884
 _EVERY = 12
 _SAMPLE = [
-    name
-    for name in onnx_suite.cases()
-    if not onnx_suite.excluded(name) and zlib.crc32(name.encode()) % _EVERY == 0
+    name for name in onnx_suite.cases() if not onnx_suite.excluded(name) and zlib.crc32(name.encode()) % _EVERY == 0
 ]
 
 

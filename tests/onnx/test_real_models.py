@@ -8,8 +8,7 @@ import torch
 
 pytest.importorskip("onnxruntime")
 
-from onnx_files import MODELS
-from onnx_models import TOLERANCE, difference
+from onnx_files import MODELS, TOLERANCE, difference
 
 from strop.run.onnx_model import compile_onnx
 

@@ -74,6 +74,8 @@ def _check_graph(graph: GraphProto, depth: int) -> None:
 
 
 def _check_node(node: NodeProto, depth: int) -> None:
+    if any(not isinstance(text, str) for text in (node.name, node.op_type, node.domain, *node.input, *node.output)):
+        raise Problem("STR121", "a node with a name that is not UTF-8", where=repr(node.name), help=_DAMAGED)
     if not node.op_type:
         raise Problem("STR121", "a node without an operator", where=place_of(node), help=_DAMAGED)
     for graph in subgraphs(node):
@@ -150,8 +152,8 @@ def _with_external(proto: TensorProto, folder: Path | None, count: int, where: s
     except ValueError as error:
         raise Problem("STR122", f"its offset or length is no number: {error}", where=where, help=_DAMAGED) from error
     size = path.stat().st_size
-    length = size - offset if length < 0 else length
-    if offset < 0 or offset + length > size:
+    length = max(size - offset, 0) if length < 0 else length
+    if not 0 <= offset <= size or offset + length > size:
         raise Problem("STR122", f"bytes {offset} to {offset + length} of `{location}`, which has {size}", where=where,
                       help="the data file is shorter than the model says")  # fmt: skip
     if length > 16 * max(count, 1):

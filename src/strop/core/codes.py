@@ -112,7 +112,7 @@ CODES: dict[str, Explanation] = {
     ),
     "STR124": Explanation(
         "a node of the ONNX model fails",
-        "An operator cannot be computed on the inputs that it gets: shapes that do not fit, an axis that does not exist, "
+        "An operator cannot be computed on the inputs that it gets: shapes that do not fit, an axis that is not there, "
         "a wrong element type. The message names the node and the reason. Check the shapes that were given with the "
         "model's inputs.",
     ),

@@ -123,8 +123,17 @@ def _provided(guard: Guard, load: Load, zeros: Mapping[int, tuple[int, int]]) ->
     for dim, (before, after) in zeros.items():
         if load.index[dim] == guard.index and guard.extent == load.buffer.shape[dim]:
             low, high = guard.index.bounds
-            return low >= -before and high < guard.extent + after
+            return low >= -before and high < guard.extent + after and _alone(guard, load, dim)
     return False
+
+
+def _alone(guard: Guard, load: Load, dim: int) -> bool:
+    """Whether no other dimension needs the guard to stay inside: along a diagonal one index is in two dimensions."""
+    for d, (part, extent) in enumerate(zip(load.index, load.buffer.shape)):
+        low, high = part.bounds
+        if d != dim and part.vars & guard.index.vars and not (low >= 0 and high < extent):
+            return False
+    return True
 
 
 def halo(buffer: Buffer, logical: tuple[int, ...], layout: Layout, name: str) -> Nest | None:

@@ -63,7 +63,7 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
 
 
 def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:
-    """Tiles whose transforms fill no more than half of L2, as many as a register tile has rows; one strip per thread."""
+    """Tiles whose transforms fill no more than half of L2, as many as a register tile has rows; a strip per thread."""
     most = max(1, target.l2 // 2 // bytes_per_tile)
     return max(1, min(12, most, tiles // threads))
 

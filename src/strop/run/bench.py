@@ -28,9 +28,9 @@ from typing import IO, Any
 
 from strop.core.problem import Problem
 from strop.run import zoo
-from strop.run.onnx_spec import onnx_file
 from strop.run.bench_report import Report, Row
 from strop.run.contenders import CONTENDERS, DEFAULT
+from strop.run.onnx_spec import onnx_file
 
 TOLERANCE = 1e-4
 _TURN_SECONDS = 0.02

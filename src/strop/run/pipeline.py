@@ -58,6 +58,12 @@ class Compiled:
     threads: int
     about: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def memory(self) -> str:
+        """What it needs beside the parameters themselves, in words."""
+        arena, packed = self.arena_bytes / 2**20, self.packed_bytes / 2**20
+        return f"{arena:.1f} MB for intermediate tensors, {packed:.1f} MB of folded and packed weights"
+
     def to_bytes(self) -> bytes:
         return marshal.dumps(asdict(self))
 
@@ -88,15 +94,15 @@ def compile_graph(
     threads = usable_threads(threads, journal)
     cache = Cache(journal=journal) if options.cache else None
     key = cache_key(graph, target, options, threads)
-    found = _stored(cache, key) if cache is not None else None
-    if found is not None:
-        return found
-    stages = run_stages(graph, target, options, journal, threads)
-    compiled = generate(stages, target, journal)
-    if cache is not None:
-        cache.put(key, compiled.to_bytes())
-    if inspect is not None:
-        inspect(stages)
+    compiled = _stored(cache, key) if cache is not None else None
+    if compiled is None:
+        stages = run_stages(graph, target, options, journal, threads)
+        compiled = generate(stages, target, journal)
+        if cache is not None:
+            cache.put(key, compiled.to_bytes())
+        if inspect is not None:
+            inspect(stages)
+    journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
     return compiled
 
 
@@ -126,7 +132,7 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
     if options.check:
         verify_graph(graph, "simplify")
     with journal.step("lower"):
-        algorithms = choose_algorithms(graph, target, threads) if options.winograd else {}
+        algorithms = choose_algorithms(graph, target, threads) if options.winograd and options.pack else {}
         for node, algorithm in algorithms.items():
             journal.add("choice", node.name, str(algorithm))
         lowered = lower(graph, algorithms)

@@ -11,6 +11,9 @@ from torch import Tensor
 from strop.capture.builder import broadcast
 from strop.capture.onnx_ops import Call, Unsupported, floats, ints, made, onnx, scalar
 
+#: no model repeats its input more often than that
+LONGEST_PAD = 2**22
+
 
 @onnx("Shape")
 def shape(x: Tensor, *, start: int = 0, end: int | None = None) -> Tensor:
@@ -179,9 +182,24 @@ def padded(x: Tensor, pads: Sequence[int], axes: Sequence[int], mode: str, value
             continue
         if x.shape[axis] == 0:
             raise Unsupported(f"axis {axis} is empty, so there is nothing to pad with")
-        places = _outside(x.shape[axis], before, after, mode)
-        x = x.index_select(axis, made(torch.tensor, places))
+        if max(before, after) > LONGEST_PAD:
+            raise Unsupported(f"padding of {max(before, after)} elements, which repeats the input")
+        x = _padded_axis(x, axis, before, after, mode)
     return x
+
+
+def _padded_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    extent = x.shape[axis]
+    longest = {"edge": LONGEST_PAD, "reflect": extent - 1, "wrap": extent}.get(mode, 0)
+    if x.is_floating_point() and min(before, after) >= 0 and max(before, after) <= longest and x.numel():
+        turned = x.movedim(axis, -1)
+        rows = turned.reshape(1, -1, extent)
+        made_rows = F.pad(rows, (before, after), mode=_TORCH_MODES[mode])
+        return made_rows.reshape(*turned.shape[:-1], -1).movedim(-1, axis)
+    return x.index_select(axis, made(torch.tensor, _outside(extent, before, after, mode)))
+
+
+_TORCH_MODES = {"edge": "replicate", "reflect": "reflect", "wrap": "circular"}
 
 
 def _outside(extent: int, before: int, after: int, mode: str) -> list[int]:
