@@ -91,8 +91,15 @@ class Dispatcher:
         variant, program, tensors, snapshot = found
         result = variant.run(program, tensors, snapshot, self.state.written)
         if not kwargs and variant.direct and len(tensors) == len(args) and tensors:
-            self._heat(variant, program, tensors, snapshot)
+            self.hot = self._heated(variant, program, tensors, snapshot) or self.hot
         return result
+
+    def hot_for(self, args: tuple[Any, ...]) -> Hot | None:
+        """A short way for the tensors among these arguments, for a caller that checks the other arguments itself."""
+        found = self._serve(args, {})
+        if isinstance(found, str) or not found[0].direct or not found[2]:
+            return None
+        return self._heated(*found)
 
     def _serve(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -139,14 +146,14 @@ class Dispatcher:
             variant.ready(self.threads, self.state.current())
             return variant
 
-    def _heat(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> None:
+    def _heated(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> Hot | None:
         same, threads = self.state.same, torch.get_num_threads()
         if self.state.snapshot is not snapshot or torch._C._len_torch_function_stack() or self.threads != threads:
-            return
+            return None
         sizes: Any = [list(t.shape) for t in tensors]
         strides: Any = [list(t.stride()) for t in tensors]
         guards = TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
-        self.hot = Hot(len(tensors), guards.check, same, threads, _runner(variant, program, tensors))
+        return Hot(len(tensors), guards.check, same, threads, _runner(variant, program, tensors))
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,12 @@ from strop.capture.onnx_parts import Part, Runner
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
-from strop.run.dispatch import Dispatcher, take_apart
+from strop.run.dispatch import Dispatcher, Hot, take_apart
 from strop.run.entry import default_build
 from strop.run.module import CompiledModule
 from strop.run.onnx_stages import Staged
 from strop.run.outputs import Alias, Computed, Output, Plain
+from strop.run.state import State
 from strop.run.variants import Build, Trace, Traced
 
 #: a floating-point input with more elements is not bound to its value
@@ -54,12 +56,44 @@ class Constant(Plain):
         return self.constant.clone() if isinstance(self.constant, Tensor) else self.constant
 
 
+@dataclass(frozen=True)
+class Usual:
+    """The short way for calls whose bound inputs have the values of the last call."""
+
+    hot: Hot
+    count: int
+    free: tuple[int, ...]
+    values: tuple[tuple[int, Tensor], ...]
+
+    @classmethod
+    def of(cls, args: tuple[Any, ...], prepared: tuple[Any, ...], dispatcher: Dispatcher) -> Usual | None:
+        fixed = [i for i, arg in enumerate(prepared) if arg is not args[i]]
+        free = tuple(i for i in range(len(args)) if i not in fixed)
+        hot = dispatcher.hot_for(prepared) if all(isinstance(args[i], Tensor) for i in free) else None
+        return cls(hot, len(args), free, tuple((i, args[i].clone()) for i in fixed)) if hot is not None else None
+
+    def fits(self, args: tuple[Any, ...], state: State, call_hooks: Sequence[Any]) -> bool:
+        hot = self.hot
+        return (
+            len(args) == self.count
+            and not torch.is_grad_enabled()
+            and all(isinstance(args[i], Tensor) and torch.equal(args[i], value) for i, value in self.values)
+            and hot.check(*[args[i] for i in self.free])
+            and hot.threads == torch.get_num_threads()
+            and hot.same is state.same
+            and not torch._C._len_torch_function_stack()
+            and not any(call_hooks)
+            and hot.same()
+        )
+
+
 class CompiledOnnx(CompiledModule):
     """A compiled ONNX model."""
 
     _bound: set[int]
     _binding: bool
     _staged: Staged | None
+    _usual: Usual | None
     _failed: dict[Hashable, Problem]
 
     def __init__(
@@ -69,6 +103,7 @@ class CompiledOnnx(CompiledModule):
         self.__dict__["_bound"] = set()
         self.__dict__["_binding"] = binding
         self.__dict__["_staged"] = None
+        self.__dict__["_usual"] = None
         self.__dict__["_failed"] = {}
         super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
 
@@ -83,6 +118,9 @@ class CompiledOnnx(CompiledModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], Mapping):
             return self.run(args[0])
+        usual = self._usual
+        if usual is not None and not kwargs and usual.fits(args, self._dispatcher.state, self._call_hooks):
+            return usual.hot.run(tuple([args[i] for i in usual.free]))
         return super().__call__(*args, **kwargs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,18 +157,22 @@ class CompiledOnnx(CompiledModule):
         if kwargs:
             args = tuple(self.arguments({**dict(zip(self.input_names, args)), **kwargs}))
         try:
-            args = self._prepared(args)
+            prepared = self._prepared(args)
         except Problem as problem:
             if self._staged is not None:
                 return self._staged(*args)
             self.journal.warn("fallback", self._model.name, f"runs eager: {problem}")
             return self._original(*args)
-        return super().forward(*args)
+        if prepared is args:
+            return super().forward(*args)
+        self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
+        return super().forward(*prepared)
 
     def _prepared(self, args: tuple[Any, ...], binding: bool = True) -> tuple[Any, ...]:
         """The arguments with those bound whose values decide the program; traces it where that is new."""
         while True:
-            args = tuple(bound(a) if i in self._bound and isinstance(a, Tensor) else a for i, a in enumerate(args))
+            if self._bound:
+                args = tuple(bound(a) if i in self._bound and isinstance(a, Tensor) else a for i, a in enumerate(args))
             arguments = take_apart(args, {})
             if isinstance(arguments, str) or self._dispatcher.variants.find(self._form, arguments.key) is not None:
                 return args

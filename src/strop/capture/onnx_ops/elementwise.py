@@ -144,7 +144,8 @@ def einsum(*inputs: Tensor, equation: str) -> Tensor:
 
 @onnx("Det")
 def det(x: Tensor) -> Tensor:
-    return torch.linalg.det(x)
+    result: Tensor = torch.linalg.det(x)
+    return result
 
 
 @onnx("Identity")
