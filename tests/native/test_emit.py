@@ -17,6 +17,8 @@ from native.random_graphs import random_graph
 from strop.capture.fx import trace
 from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.graph import build as make
+from strop.graph.ir import Graph
 from strop.graph.operators import ACTIVATIONS, OTHER
 from strop.run import pipeline
 from strop.run.program import build
@@ -258,3 +260,54 @@ def test_conversion_of_any_float_gives_some_number(source, target):
     fits = x.abs() < 100
     (got,) = compiled(lambda x: x.to(target), x)((x,))
     assert torch.equal(got[fits], x[fits].to(target))
+
+
+# shapes and programs that once went wrong
+
+
+def _natively(module, *inputs):
+    with torch.no_grad():
+        torch.testing.assert_close(strop.compile(module, inputs)(*inputs), module(*inputs))
+
+
+class _Derived(torch.nn.Module):
+    """Computes with a parameter before it meets an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(40, 8, 16))
+
+    def forward(self, x):
+        return x @ self.weight.amax(-1).t() + torch.log_softmax(self.weight @ self.weight.mT, 1).sum()
+
+
+def test_parameters_that_are_computed_with_first():
+    _natively(_Derived(), torch.randn(5, 8))
+
+
+def test_convolution_of_nothing_is_the_bias():
+    """Eager refuses it; the operator set does not."""
+    x, w, b = (make.input(i, "f32", shape) for i, shape in enumerate([(2, 4, 0), (6, 4, 2), (6,)]))
+    y = make.conv(make.relu(x), w, b, padding=2)
+    inputs = [torch.zeros(x.shape), torch.randn(w.shape), torch.randn(b.shape)]
+    (got,) = build(Graph((x, w, b), (), (y,)), Options(cache=False, check=True), Journal(), 1)(inputs)
+    assert torch.equal(got, inputs[2].view(1, 6, 1).expand(2, 6, 3))
+
+
+def test_convolution_along_a_diagonal_stays_inside():
+    x, w = torch.randn(1, 2, 10, 8), torch.randn(10, 2, 1)
+    program = compiled(lambda x, w: F.conv1d((x * 2).diagonal(0, 3, 1), w, padding=2, stride=2, groups=5), x, w)
+    torch.testing.assert_close(
+        program((x, w))[0], F.conv1d((x * 2).diagonal(0, 3, 1), w, padding=2, stride=2, groups=5)
+    )
+
+
+def test_data_dependent_index_through_a_reshape():
+    x, index = torch.randn(5, 5, 5), torch.arange(0, 125, 6).reshape(3, 7)
+    same(lambda x, index: x.permute(2, 0, 1).reshape(125)[index + 0], x, index)
+
+
+def test_value_after_softmax_is_used_twice():
+    x, mask = torch.randn(4, 3, 6), torch.rand(4, 3, 1) > 0.5
+    program = compiled(lambda x, mask: torch.where(mask, 0.0, torch.softmax(x, -1)), x, mask)
+    torch.testing.assert_close(program((x, mask))[0], torch.where(mask, 0.0, torch.softmax(x, -1)))

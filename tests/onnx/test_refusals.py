@@ -3,6 +3,7 @@
 import os
 import resource
 import time
+from itertools import pairwise
 
 import numpy as np
 import onnx
@@ -14,12 +15,18 @@ from onnx_models import FLOAT, INT64, mlp, model, node, random
 from strop import Problem
 
 
+@pytest.fixture(scope="module")
+def warm():
+    """Everything is imported before the clock starts."""
+    strop.compile(mlp(2))
+
+
 @pytest.fixture(autouse=True)
-def bounded():
-    """Five seconds, and half a gigabyte more than before."""
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+def bounded(warm):
+    """Five seconds of work, and half a gigabyte more than before."""
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     yield
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000
 
 
@@ -202,6 +209,25 @@ def test_functions_that_call_themselves():
                  functions=[function])  # fmt: skip
     made.opset_import.append(helper.make_opsetid("mine", 1))
     assert "functions" in refusal(made).message
+
+
+def test_functions_that_multiply():
+    imports = [helper.make_opsetid("mine", 1), helper.make_opsetid("", 18)]
+    functions = []
+    for depth in range(12):
+        callee = f"F{depth + 1}" if depth < 11 else "Relu"
+        domain = "mine" if depth < 11 else ""
+        names = ["a", *(f"v{i}" for i in range(9)), "b"]
+        body = [helper.make_node(callee, [i], [o], domain=domain) for i, o in pairwise(names)]
+        functions.append(helper.make_function("mine", f"F{depth}", ["a"], ["b"], body, imports))
+    made = model([helper.make_node("F0", ["x"], ["y"], domain="mine")], {"x": (FLOAT, [2])}, ["y"], functions=functions)
+    made.opset_import.append(helper.make_opsetid("mine", 1))
+    assert "nodes" in refusal(made).message
+
+
+def test_a_result_too_large_for_any_memory():
+    problem = refusal(one("Expand", ["x", "w"], {"w": np.array([2**20, 2**20, 2, 3])}))
+    assert problem.code == "STR124" and "culprit" in str(problem.where)
 
 
 def test_a_loop_that_does_not_end():

@@ -92,7 +92,7 @@ def linspace(b: Builder, start: float, stop: float, steps: int, *_: Any) -> Node
     """From both ends to the middle, as eager does, so that the last element is `stop` exactly."""
     dtype = b.call.dtype
     if dtype not in ("f32", "f64"):
-        raise Unfit("linspace of integers")
+        return linspace_of_integers(b, start, stop, steps)
     if steps == 1:
         return b.full(start, dtype, (1,))
     step = (stop - start) / (steps - 1) if steps else 0.0
@@ -100,3 +100,21 @@ def linspace(b: Builder, start: float, stop: float, steps: int, *_: Any) -> Node
     forward = b.add(b.mul(b.cast(place, dtype), step), start)
     backward = b.sub(stop, b.mul(b.cast(b.sub(steps - 1, place), dtype), step))
     return b.where(b.compare("lt", place, steps // 2), forward, backward) if math.isfinite(step) else forward
+
+
+@aten("linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor")
+def linspace_of_integers(b: Builder, start: Node | float, stop: Node | float, steps: int, *_: Any) -> Node:
+    """In f64 between ends that are integers already, as eager does; torch's decomposition takes f32."""
+    dtype = b.call.dtype
+    if dtype not in ("i32", "i64"):
+        raise Unfit("linspace between tensors")
+    first, last = (
+        b.cast(b.cast(end, dtype), "f64") if isinstance(end, Node) else b.full(int(end), "f64") for end in (start, stop)
+    )
+    if steps == 1:
+        return b.reshape(b.cast(first, dtype), (1,))
+    step = b.div(b.sub(last, first), max(steps - 1, 1))
+    place = b.arange(steps)
+    forward = b.add(b.mul(b.cast(place, "f64"), step), first)
+    backward = b.sub(last, b.mul(b.cast(b.sub(steps - 1, place), "f64"), step))
+    return b.cast(b.where(b.compare("lt", place, steps // 2), forward, backward), dtype)

@@ -7,6 +7,8 @@ parameters under their own names.
 
 from __future__ import annotations
 
+import functools
+import os
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -283,6 +285,9 @@ class Interpreter:
         for name, result, element_type in zip(step.outputs, results, output_types):
             if not name:
                 continue
+            if isinstance(result, Tensor) and result.numel() * result.itemsize > _memory():
+                raise Problem("STR124", f"its result, {_described(result)}, is larger than this machine's memory",
+                              where=step.place)  # fmt: skip
             scope.values[name] = result
             if element_type in CARRIERS:
                 scope.types[name] = element_type
@@ -424,6 +429,15 @@ def _behind(program: Program, names: Sequence[str]) -> set[str]:
         seen |= fresh
         pending += fresh
     return seen - makers.keys()
+
+
+@functools.cache
+def _memory() -> int:
+    """Bytes that this machine has, or a number that no machine has where it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**46
 
 
 def _type_of(scope: Scope, name: str, value: Any) -> int:

@@ -34,3 +34,8 @@ def keep(key: str, body: Any) -> None:
 
 def deferring() -> bool:
     return _deferring.get()
+
+
+def is_capturing() -> bool:
+    """Whether constants are being folded: what runs now runs before anybody asked for a result."""
+    return _keeper.get() is not None

@@ -37,9 +37,11 @@ class Part(OnnxModule):
 
     def __init__(
         self, program: Program, inputs: Sequence[Port], parameters: Mapping[str, Tensor], name: str, *,
-        shared: bool = False,
+        shared: bool = False, inner: bool = False,
     ) -> None:  # fmt: skip
+        """The results of an `inner` part are seen by nobody who might write to them."""
         nn.Module.__init__(self)
+        self.inner = inner
         self.name = name
         self.program = program
         self.inputs = tuple(inputs)
@@ -121,7 +123,7 @@ def cut(program: Program, scope: Scope, examples: Sequence[Tensor]) -> Cut:
         ports = [Port(n, t, None, "tensor") for n, t in zip(inner.inputs, element_types)]
         held = {n: _parameter(v) for n, v in parameters.items()}
         with _disable_current_modes():
-            part = Part(inner, ports, held, program.name or "body")
+            part = Part(inner, ports, held, program.name or "body", inner=True)
         own = tuple(part.get_parameter(part.keys[n]) for n in parameters)
         found = _registered[key] = Registered(part, own)
     keep(key, found)

@@ -20,6 +20,8 @@ _DOMAINS = {"ai.onnx": ""}
 _TYPED_BY = ("to", "dtype", "output_dtype", "output_datatype")
 #: functions inside functions, and calls of them
 DEEPEST = 16
+#: nodes of a model, counted where they are used
+MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,24 @@ class Reader:
         self.opsets = _opsets(model.opset_import)
         self.functions = {(_DOMAINS.get(f.domain, f.domain), f.name, f.overload): f for f in model.functions}
         self.depth = 0
+        self.steps = 0
+        self.made: dict[tuple[Any, ...], tuple[Program, int]] = {}  # functions, with the nodes that each comes to
 
     def graph(self, graph: GraphProto, outer: frozenset[str] = frozenset(), opsets: Mapping[str, int] | None = None,
               given: Mapping[str, AttributeProto] | None = None) -> Program:  # fmt: skip
         """A graph; `outer` are the names that it may read from around it."""
         inputs = tuple(value.name for value in graph.input)
         constants, types = self._constants(graph)
+        nodes = []
+        for node in graph.node:
+            stored = _stored(node)
+            name = node.output[0] if stored is not None else ""
+            if stored is None or name in constants or name in inputs:
+                nodes.append(node)
+            else:
+                constants[name], types[name] = tensor_of(stored, self.folder), stored.data_type
         return self._program(
-            graph.name, inputs, tuple(value.name for value in graph.output), graph.node, constants, types, outer,
+            graph.name, inputs, tuple(value.name for value in graph.output), nodes, constants, types, outer,
             opsets or self.opsets, given or {}, tuple(element_type_of(value.type) for value in graph.output),
         )  # fmt: skip
 
@@ -95,15 +107,23 @@ class Reader:
             raise Problem("STR121", f"functions call one another more than {DEEPEST} deep", where=place_of(node))
         given = {attribute.name: attribute for attribute in function.attribute_proto}
         given.update({attribute.name: attribute for attribute in node.attribute})
+        key = (id(function), *sorted(attribute.SerializeToString() for attribute in given.values()))
+        if key in self.made:
+            program, size = self.made[key]
+            self.steps += size
+            return program
         self.depth += 1
+        before = self.steps
         try:
             opsets = {**self.opsets, **_opsets(function.opset_import)}
-            return self._program(
+            program = self._program(
                 function.name, tuple(function.input), tuple(function.output), function.node, {}, {}, frozenset(),
                 opsets, given,
             )  # fmt: skip
         finally:
             self.depth -= 1
+        self.made[key] = program, self.steps - before
+        return program
 
     def _constants(self, graph: GraphProto) -> tuple[dict[str, Any], dict[str, int]]:
         constants: dict[str, Any] = {}
@@ -141,6 +161,9 @@ class Reader:
               given: Mapping[str, AttributeProto]) -> Step:  # fmt: skip
         domain = _DOMAINS.get(node.domain, node.domain)
         place = place_of(node)
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise Problem("STR121", f"the model has more than {MOST_STEPS} nodes, functions written out", where=place)
         attributes, programs = self._attributes(node, visible, opsets, given)
         captured = tuple(dict.fromkeys(name for program in programs for name in program.captured))
         local = self.functions.get((domain, node.op_type, node.overload))
@@ -210,6 +233,20 @@ class Reader:
             raise Problem("STR123", f"the operator {_full(domain, node.op_type)} of opset {opset} is not covered",
                           where=place, help="docs/onnx.md lists the operators that are")  # fmt: skip
         return self.function(proto, node)
+
+
+def _stored(node: NodeProto) -> TensorProto | None:
+    """The tensor of a Constant node, which is an initialiser by another name."""
+    attributes = node.attribute
+    if (
+        node.op_type != "Constant"
+        or node.domain not in ("", "ai.onnx")
+        or len(node.output) != 1
+        or len(attributes) != 1
+    ):
+        return None
+    plain = attributes[0].name == "value" and attributes[0].type == AttributeProto.TENSOR
+    return attributes[0].t if plain and not attributes[0].ref_attr_name and not node.input else None
 
 
 @dataclass(frozen=True)
@@ -305,8 +342,8 @@ def _check_attributes(operator: Operator, attributes: Mapping[str, Any], place: 
 
 
 def _path(name: str) -> str:
-    """`/model/layers.0/MatMul` as a module path."""
-    return ".".join(part for part in name.replace("::", "/").split("/") if part)
+    """`/model/layers.0/MatMul` as a module path; of names that an exporter has joined with `;`, the first."""
+    return ".".join(part for part in name.split(";")[0].replace("::", "/").split("/") if part)
 
 
 def _full(domain: str, op: str) -> str:

@@ -261,14 +261,13 @@ class Store:
         return self._hash
 
     def substitute(self, new: Mapping[Var, Index]) -> Store:
+        index = tuple(i.substitute(new) for i in self.index)
+        value = self.value.substitute(new)
         guards = tuple(g.substitute(new) for g in self.guards)
-        return Store(
-            self.target,
-            tuple(i.substitute(new) for i in self.index),
-            self.value.substitute(new),
-            self.reduce,
-            tuple(g for g in guards if not g.always),
-        )
+        same = value is self.value and all(a is b for a, b in zip(index, self.index)) and guards == self.guards
+        if same:
+            return self
+        return Store(self.target, index, value, self.reduce, tuple(g for g in guards if not g.always))
 
     def __str__(self) -> str:
         sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[
@@ -353,11 +352,12 @@ class Nest:
         return tuple(b for b in dict.fromkeys(store.target for store in self.stores) if b not in local)
 
     def substitute(self, new: Mapping[Var, Index]) -> Nest:
-        return replace(self, body=tuple(item.substitute(new) for item in self.body))
+        body = tuple(item.substitute(new) for item in self.body)
+        return self if all(a is b for a, b in zip(body, self.body)) else replace(self, body=body)
 
     def map_stores(self, change: Callable[[Store], Store]) -> Nest:
         body = tuple(change(i) if isinstance(i, Store) else i.map_stores(change) for i in self.body)
-        return replace(self, body=body)
+        return self if all(a is b for a, b in zip(body, self.body)) else replace(self, body=body)
 
     def __str__(self) -> str:
         from strop.loops.text import nest_text
@@ -390,13 +390,15 @@ def index_loads(index: Index) -> tuple[Load, ...]:
 def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
     """The expression with every load replaced (loads inside data-dependent indices too)."""
     if isinstance(expr, Load):
-        index = tuple(_replace_in_index(i, change) for i in expr.index)
-        guards = tuple(Guard(_replace_in_index(g.index, change), g.extent) for g in expr.guards)
-        return change(replace(expr, index=index, guards=guards))
+        if any(part.is_data for part in expr.index) or any(g.index.is_data for g in expr.guards):
+            index = tuple(_replace_in_index(i, change) for i in expr.index)
+            guards = tuple(Guard(_replace_in_index(g.index, change), g.extent) for g in expr.guards)
+            return change(replace(expr, index=index, guards=guards))
+        return change(expr)
     if isinstance(expr, Apply):
         args = tuple(replace_loads(a, change) for a in expr.args)
         return expr if all(a is b for a, b in zip(args, expr.args)) else Apply(expr.op, args, expr.dtype)
-    if isinstance(expr, Number):
+    if isinstance(expr, Number) and expr.index.is_data:
         return Number(_replace_in_index(expr.index, change), expr.dtype)
     return expr
 

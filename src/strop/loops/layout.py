@@ -110,7 +110,7 @@ def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nes
         value = replace_loads(store.value, read)
         found = layouts.get(store.target)
         if found is None:
-            return replace(store, value=value)
+            return store if value is store.value else replace(store, value=value)
         physical, layout = found
         index = layout.index(store.index, store.target.shape)
         return replace(store, target=physical, index=index, value=value)

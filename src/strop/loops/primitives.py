@@ -229,7 +229,7 @@ def _expand_scratch(
     value = replace_loads(store.value, expand)
     target = grown.get(store.target)
     if target is None:
-        return replace(store, value=value)
+        return store if value is store.value else replace(store, value=value)
     return replace(store, target=target, index=(*before, *store.index, *after), value=value)
 
 

@@ -136,7 +136,10 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
         index = Load(store.target, store.index)
         moved = replace_loads(index, read)
         assert isinstance(moved, Load)
-        return replace(store, target=moved.buffer, index=moved.index, value=replace_loads(store.value, read))
+        value = replace_loads(store.value, read)
+        if moved is index and value is store.value:
+            return store
+        return replace(store, target=moved.buffer, index=moved.index, value=value)
 
     return nest.map_stores(change)
 

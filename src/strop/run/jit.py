@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import mmap
 import threading
 from pathlib import Path
 
@@ -18,6 +20,27 @@ _lock = threading.Lock()
 def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    _let_go()
+
+
+def _let_go() -> None:
+    """Take LLVM's own code out of this process's memory; what is needed of it again comes from the system's cache.
+
+    Loading the library touches 22 MB of it and a compilation 35 MB, which a program that only runs never looks at.
+    """
+    for start, size in _llvm_code():
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
+
+
+@functools.cache
+def _llvm_code() -> tuple[tuple[int, int], ...]:
+    """Where the library's executable pages are. Nothing ever writes to them, so they equal the file."""
+    try:
+        lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if "libllvmlite" in line]
+    except OSError:
+        return ()
+    spans = [line[0].split("-") for line in lines if line[1] == "r-xp"]
+    return tuple((int(start, 16), int(end, 16) - int(start, 16)) for start, end in spans)
 
 
 @functools.cache
@@ -67,7 +90,10 @@ def compile_object(text: str, target: Target, optimise: bool = False) -> bytes:
             options.loop_unrolling = False
             builder = llvm.create_pass_builder(machine, options)
             builder.getModulePassManager().run(module, builder)
-        return bytes(machine.emit_object(module))
+        code = bytes(machine.emit_object(module))
+        del module
+        _let_go()
+        return code
 
 
 def assembly(text: str, target: Target) -> str:
@@ -99,6 +125,7 @@ class Library:
             for data in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
             self._engine.finalize_object()
+            _let_go()
 
     def address(self, name: str) -> int:
         found = int(self._engine.get_function_address(name))

@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 from strop.capture.onnx import Body, Failed, Interpreter, NeedsValues, OnnxModule, Port, Scope, capture, lookup
+from strop.capture.onnx_ops.element_types import CARRIERS
 from strop.capture.onnx_parts import Part
-from strop.capture.onnx_program import Program, Step
+from strop.capture.onnx_program import Program, Step, Stored
 
 #: a part without any of these is not worth compiling anew for every shape
 HEAVY = frozenset((
@@ -51,6 +52,8 @@ class Stepwise(Interpreter):
         self.compile = compile
         self.bodies: dict[Hashable, tuple[Call, tuple[str, ...]]] = {}
         self.heavy: dict[int, bool] = {}
+        self.plain: dict[int, bool] = {}
+        self.known_attributes: dict[int, dict[str, Any]] = {}
         self.fixed = {id(value) for value in model.program.constants.values()}
 
     def body(self, program: Program, scope: Scope) -> Body:
@@ -58,6 +61,31 @@ class Stepwise(Interpreter):
         if key not in self.heavy:
             self.heavy[key] = any(step.op in HEAVY for step in _all_steps(program))
         return CompiledBody(program, self, scope) if self.heavy[key] else super().body(program, scope)
+
+    def take(self, step: Step, scope: Scope) -> None:
+        """One step; those whose element types torch has, and that are no graphs, skip what only the others need."""
+        plain = self.plain.get(id(step))
+        if plain is None:
+            plain = self.plain[id(step)] = _is_plain(step)
+        if not plain or scope.types:
+            self._step(step, scope)
+            return
+        values = scope.values
+        try:
+            result = step.operator.function(  # type: ignore[union-attr]
+                *[values[name] if name else None for name in step.inputs], **self.attributes(step)
+            )
+        except Exception:  # once more, for the message
+            self._step(step, scope)
+            return
+        values.update(zip(step.outputs, result if isinstance(result, tuple) else (result,)))
+
+    def attributes(self, step: Step) -> dict[str, Any]:
+        found = self.known_attributes.get(id(step))
+        if found is None:
+            given = {name: v.value if isinstance(v, Stored) else v for name, v in step.attributes.items()}
+            found = self.known_attributes[id(step)] = given
+        return found
 
     def compiled(self, program: Program, scope: Scope) -> tuple[Call, tuple[str, ...]]:
         """The part for a body, and the names that are its further inputs. Initialisers around it go into the part."""
@@ -73,8 +101,15 @@ class Stepwise(Interpreter):
                 constants={**program.constants, **constants},
             )  # fmt: skip
             ports = [Port(n, scope.types.get(n, 0), None, "tensor") for n in inner.inputs]
-            self.bodies[key] = self.compile(Part(inner, ports, held, program.name or "body", shared=True)), around
+            part = Part(inner, ports, held, program.name or "body", shared=True, inner=True)
+            self.bodies[key] = self.compile(part), around
         return self.bodies[key]
+
+
+def _is_plain(step: Step) -> bool:
+    graphs = any(isinstance(value, Program) for value in step.attributes.values())
+    carried = any(fixed in CARRIERS for fixed in step.typing.fixed)
+    return step.operator is not None and not step.operator.takes_node and not graphs and not carried
 
 
 def _all_steps(program: Program) -> Iterator[Step]:
@@ -89,7 +124,7 @@ def _reads(step: Step) -> tuple[str, ...]:
     return tuple(n for n in (*step.inputs, *step.captured) if n)
 
 
-def part_of(model: OnnxModule, program: Program, name: str) -> Part:
+def part_of(model: OnnxModule, program: Program, name: str, *, inner: bool) -> Part:
     """A program cut from a model, on the model's own parameters and constants."""
     read = {n for step in program.steps for n in _reads(step)} | set(program.outputs)
     shared = model.program.constants
@@ -100,7 +135,8 @@ def part_of(model: OnnxModule, program: Program, name: str) -> Part:
         program, constants=constants, constant_types=types, steps=tuple(replace(s, dead=[]) for s in program.steps)
     )
     ports = [Port(n, 0, None, "tensor") for n in program.inputs]
-    return Part(whole, ports, {n: p for n, p in held.items() if isinstance(p, nn.Parameter)}, name, shared=True)
+    parameters = {n: p for n, p in held.items() if isinstance(p, nn.Parameter)}
+    return Part(whole, ports, parameters, name, shared=True, inner=inner)
 
 
 @dataclass(frozen=True)
@@ -175,7 +211,7 @@ class Staged:
                 raise needs
             hosts.add(index)
             self.stages = divide(program, hosts, names)
-            head = part_of(model, self.stages.head, model.name)
+            head = part_of(model, self.stages.head, model.name, inner=True)
             try:
                 if self.stages.head.outputs:
                     with torch.inference_mode(False), torch.no_grad():
@@ -185,7 +221,7 @@ class Staged:
                 needs = again
         self.head = compile(head) if self.stages.head.steps else None
         tail = self.stages.tail
-        self.tail = compile(part_of(model, tail, model.name)) if tail is not None else None
+        self.tail = compile(part_of(model, tail, model.name, inner=False)) if tail is not None else None
         self.reason = needs.problem
 
     def __call__(self, *args: Any) -> Any:
@@ -196,7 +232,7 @@ class Staged:
             results = (results,) if len(stages.head.outputs) == 1 else results
             scope.values.update(zip(stages.head.outputs, results))
         for step in stages.steps:
-            self.interpreter._step(step, scope)
+            self.interpreter.take(step, scope)
         if self.tail is not None and stages.tail is not None:
             return self.tail(*(scope.values[name] for name in stages.tail.inputs))
         results = [scope.values[name] for name in model.program.outputs]

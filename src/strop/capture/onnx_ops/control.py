@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
 
-from strop.capture.onnx import Body
-from strop.capture.onnx_context import deferring
+from strop.capture.onnx import Body, Interpreter, Scope
+from strop.capture.onnx_context import deferring, is_capturing
 from strop.capture.onnx_ops import Unknown, Unsupported, known, made, onnx, scalar
+from strop.capture.onnx_ops.hoisting import hoisted
 from strop.capture.onnx_parts import cut, described
 from strop.capture.onnx_program import Program
 
@@ -26,6 +27,8 @@ from strop.capture.onnx_program import Program
 LONGEST_UNROLLED = 240
 #: rounds that a trace counts before it gives up
 MOST_ROUNDS = 100_000
+#: rounds of a loop over constants alone, which capture computes
+MOST_FOLDED = 5_000
 
 
 def _number(value: int) -> Tensor:
@@ -110,6 +113,8 @@ def _rounds(most: int | None, condition: Tensor | None, states: list[Any], body:
         kept = results[: len(kept)]
         yielded.append(results[len(states) :])
         index += 1
+        if index >= MOST_FOLDED and is_capturing():
+            raise Unsupported(f"a loop over constants of more than {MOST_FOLDED} rounds")
         if condition is None and most is None and not _flag(going, "the condition of the loop"):
             break
     if not yielded:
@@ -209,6 +214,7 @@ def _library_loop(
     rounds: int, scanned: list[Tensor], axes: list[int], states: list[Tensor], body: Body, *, counted: bool
 ) -> tuple[Any, ...] | None:
     body, varying = _without_invariants(body, states, counted)
+    body = hoisted(body, frozenset((*body.program.captured, *body.program.constants)))
     parts = [t.select(a if a >= 0 else ~a, 0) for t, a in zip(scanned, axes)]
     head: list[Any] = [_number(0), _true()] if counted else []
     carried = [states[i] for i in varying]
@@ -303,9 +309,9 @@ def scan(
     rounds = scanned[0].shape[axes[0]]
     if any(t.shape[a] != rounds for t, a in zip(scanned, axes)):
         raise Unsupported("scanned inputs of different lengths")
-    found = None
     places = [~a if back else a for a, back in zip(axes, backwards)]
-    if rounds * len(body.program.steps) > LONGEST_UNROLLED and _traced(*inputs, *_captured(body)):
+    found = _sliding_window(rounds, scanned, places, states, body)
+    if found is None and rounds * len(body.program.steps) > LONGEST_UNROLLED and _traced(*inputs, *_captured(body)):
         found = _library_loop(rounds, scanned, places, states, body, counted=False)
     if found is None:
         found = _scan_rounds(rounds, scanned, places, states, body)
@@ -316,6 +322,47 @@ def scan(
         axis = scan_output_axes[i] if scan_output_axes else 0
         results.append(column.movedim(0, axis) if axis else column)
     return tuple(results)
+
+
+#: these only move elements, so that one trial on distinct numbers shows what they do to any
+_MOVES = frozenset(("Concat", "Slice", "Identity", "Split"))
+
+
+def _sliding_window(
+    rounds: int, scanned: list[Tensor], places: list[int], states: list[Tensor], body: Body
+) -> tuple[Any, ...] | None:
+    """The idiom by which exporters cut a signal into overlapping frames, as windows of one long signal.
+
+    Each round yields the state followed by the next piece, and keeps the end of that as its new state.
+    """
+    one_each = len(states) == len(scanned) == 1 and len(body.outputs) == 2 and places[0] >= 0
+    if not one_each or rounds < 2 or any(step.op not in _MOVES for step in body.program.steps):
+        return None
+    state, piece = states[0], scanned[0].select(places[0], 0)
+    differing = [d for d, (a, b) in enumerate(zip(state.shape, piece.shape)) if a != b]
+    if state.dim() != piece.dim() or len(differing) != 1:
+        return None
+    axis, step = differing[0], piece.shape[differing[0]]
+    outer = {name: known(body.scope.values[name]) for name in body.program.captured}
+    if any(value is None for value in outer.values()):
+        return None
+
+    def trial() -> Tensor:
+        """Whether a round on distinct numbers does what the idiom does."""
+        before = torch.arange(state.numel()).reshape(state.shape)
+        after = torch.arange(piece.numel()).reshape(piece.shape) + state.numel()
+        kept, frame = type(body)(body.program, Interpreter(), Scope(dict(outer), {}))(before, after)
+        whole = torch.cat([before, after], axis)
+        return torch.tensor(
+            torch.equal(frame, whole) and torch.equal(kept, whole.narrow(axis, step, state.shape[axis]))
+        )
+
+    if not scalar(made(trial)):
+        return None
+    pieces = scanned[0].movedim(places[0], axis).flatten(axis, axis + 1)
+    signal = torch.cat([state, pieces], axis)
+    frames = signal.unfold(axis, state.shape[axis] + step, step).movedim(axis, 0)
+    return signal.narrow(axis, rounds * step, state.shape[axis]), frames.movedim(-1, axis + 1)
 
 
 def _scan_rounds(
