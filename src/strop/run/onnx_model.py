@@ -180,8 +180,9 @@ class CompiledOnnx(CompiledModule):
         try:
             prepared = self._prepared(args)
         except Problem as problem:
-            if self._staged is not None:
-                return self._staged(*args)
+            staged = getattr(self, "_staged", None)  # preparing may have found that the model must run in stages
+            if staged is not None:
+                return staged(*args)
             self.journal.warn("fallback", self._model.name, f"runs eager: {problem}")
             return self._original(*args)
         if prepared is args:
