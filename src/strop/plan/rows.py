@@ -17,7 +17,11 @@ POINTS = 6  # outer points that share what inner contractions read: the rows of 
 def schedule_rows(recipe: Recipe) -> None:
     if _vectorise_outside(recipe) or _share_between_points(recipe):
         return
-    _passes(recipe, recipe.nest)
+    nest = recipe.nest
+    _passes(recipe, nest)
+    for item in nest.body:
+        if isinstance(item, Nest) and (found := contraction(item)) is not None:
+            _walk_back(recipe, found)
 
 
 def _passes(recipe: Recipe, nest: Nest) -> None:
@@ -52,7 +56,6 @@ def _inner_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.focus = tuple(loop.name for loop in found.nest.loops)
     tile_contraction(recipe, found)
     recipe.focus = ()
-    _walk_back(recipe, found)
 
 
 def _walk_back(recipe: Recipe, found: Contraction) -> None:
@@ -207,15 +210,14 @@ def _vectorise_pass(recipe: Recipe, owner: Nest) -> None:
 
 def _straighten(recipe: Recipe, owner: Nest) -> Nest:
     """Loops of a pass in the order in which its elements lie, neighbours as one where they can be."""
-    from strop.plan.schedule import fuse_all
+    from strop.plan.schedule import by_stride, fuse_all
 
     if len(owner.loops) < 2 or any(loop.kind == "sequential" for loop in owner.loops):
         return owner
     recipe.focus = tuple(loop.name for loop in owner.loops)
     offsets = [load.offset for s in owner.stores for load in loads(s)] + [s.offset for s in owner.stores]
     widest = max(offsets, key=lambda offset: offset.bounds[1])
-    names = sorted((loop for loop in owner.loops), key=lambda loop: -abs(widest.coefficient(loop.var) or 0))
-    recipe.order(*(loop.name for loop in names))
+    recipe.order(*(loop.name for loop in by_stride(owner.loops, widest)))
     fuse_all(recipe)
     made = recipe.at
     recipe.focus = ()

@@ -6,12 +6,13 @@ loops, operands packed in the order in which they are read) and rows (several pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
 from strop.core.passes import Pass
 from strop.core.target import Target
-from strop.loops.index import Quotient, Remainder
+from strop.loops.index import Index, Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
 from strop.loops.primitives import (
     Fuse,
@@ -119,14 +120,19 @@ def _sort_by_stride(recipe: Recipe) -> None:
     if not stores:
         return
     main = max(stores, key=lambda s: s.target.size)
-
-    def step(loop: Loop) -> int:
-        found = main.offset.coefficient(loop.var)
-        return abs(found) if found is not None else 1
-
-    names = [loop.name for loop in sorted(nest.loops, key=step, reverse=True)]
+    names = [loop.name for loop in by_stride(nest.loops, main.offset)]
     if names != [loop.name for loop in nest.loops]:
         recipe.do(Reorder(recipe.name, tuple(names)))
+
+
+def by_stride(loops: Sequence[Loop], offset: Index) -> list[Loop]:
+    """Loops that run once outermost, whatever they step over; then from the largest step to the smallest."""
+
+    def step(loop: Loop) -> tuple[bool, int]:
+        found = offset.coefficient(loop.var)
+        return loop.extent == 1, abs(found) if found is not None else 1
+
+    return sorted(loops, key=step, reverse=True)
 
 
 def fuse_all(recipe: Recipe) -> None:
@@ -216,12 +222,15 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.do(Vectorise(recipe.name, lane))
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
-    if tile.rows <= 2:
+    if tile.rows <= 2 and not any(loop.kind == "sequential" for loop in recipe.nest.loops):
         _prefetch(recipe, lane)
 
 
 def _prefetch(recipe: Recipe, lane: str) -> None:
-    """With few rows per weight the tile waits for memory: ask for weights well before they are needed."""
+    """With few rows per weight the tile waits for memory: ask for weights well before they are needed.
+
+    Not in a walk through time, whose weights come from L2 after the first step: there it would cost, not help.
+    """
     for load in dict.fromkeys(load for s in recipe.at.stores for load in loads(s)):
         if load.buffer.bytes > recipe.target.l1 and any(v.name == lane for v in load.vars) and not load.ahead:
             recipe.do(Prefetch(recipe.name, load.buffer.name, PREFETCH_BYTES // 4))
@@ -258,7 +267,7 @@ def _drop_ones(recipe: Recipe) -> None:
 
 
 def _packable(recipe: Recipe, load: Load) -> bool:
-    plain = not load.guards and not any(True for part in load.index for _ in index_loads(part))
+    plain = not any(True for part in load.index for _ in index_loads(part))
     return recipe.pack and plain and load.buffer.space in CONSTANT and load.buffer.dtype in ("f32", "f64")
 
 
@@ -336,8 +345,25 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
         paired,
         alias,
         divides,
+        *_window(found, rows, paired),
     )
     return best(demand, lanes, recipe.target), demand
+
+
+WRITTEN_OUT = 32  # steps of a window that are unrolled: rows then share what they read
+
+
+def _window(found: Contraction, rows: Loop | None, paired: int) -> tuple[int, int]:
+    """How many steps of the reduction slide along the rows, and how far a row moves them; 0 where none does."""
+    if rows is None or not paired or found.depth > WRITTEN_OUT:
+        return 0, 1
+    for load in found.operands:
+        by_row = load.offset.coefficient(rows.var) or 0
+        for loop in found.inner.loops:
+            step = load.offset.coefficient(loop.var) or 0
+            if loop.extent > 1 and step and by_row and by_row % step == 0 and by_row // step < loop.extent:
+                return loop.extent, by_row // step
+    return 0, 1
 
 
 def _largest_tile(load: Load, along: Loop, lanes: int) -> int:
@@ -414,7 +440,7 @@ def _unroll_reduction(recipe: Recipe, found: Contraction, demand: Demand) -> Non
     names = {loop.name for loop in found.inner.loops if loop.extent > 1}
     if not names:
         return
-    if demand.paired and found.depth <= 32:
+    if demand.paired and found.depth <= WRITTEN_OUT:
         for name in sorted(names):
             recipe.do(Unroll(recipe.name, name))
         return

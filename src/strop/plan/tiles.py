@@ -33,6 +33,12 @@ class Demand:
     paired: int = 0
     rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more than six evict each other from L1
     vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
+    window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
+    slide: int = 1  # how far a row moves the window
+
+    def shared(self, rows: int) -> int:
+        """Different paired reads of a window's steps over some rows."""
+        return min((rows - 1) * self.slide + self.window, rows * self.window)
 
 
 def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
@@ -47,11 +53,12 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
         ):
             continue
         for rows in range(1, min(demand.rows, 14) + 1):
-            held = (
-                min(rows * demand.broadcast, vectors * demand.streamed)
-                if not demand.paired
-                else vectors * demand.streamed
-            )
+            if not demand.paired:
+                held = min(rows * demand.broadcast, vectors * demand.streamed)
+            elif demand.window:  # whatever is read twice stays: the machine code reads it once
+                held = vectors * (demand.window * demand.streamed + demand.shared(rows))
+            else:
+                held = vectors * demand.streamed
             streaming = 1 + min(demand.paired, 2)
             if demand.accumulators * rows * vectors + held + streaming <= target.vector_registers:
                 yield Tile(rows, vectors)
@@ -66,10 +73,11 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
         for start in range(0, demand.lanes_extent, tile.vectors * lanes):
             vectors = -(-min(tile.vectors * lanes, demand.lanes_extent - start) // lanes)
             arithmetic = demand.accumulators * rows * vectors / target.fma_per_cycle
+            paired = demand.shared(rows) / demand.window if demand.window else rows
             loads = (
                 demand.streamed * vectors / load_rate
                 + demand.broadcast * rows / 2
-                + demand.paired * rows * vectors / load_rate
+                + demand.paired * paired * vectors / load_rate
             )
             step = max(arithmetic, loads, FMA_LATENCY)
             if demand.rows_alias and rows > 6:

@@ -1,0 +1,52 @@
+"""Register tiles leave room for what the machine code keeps."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from strop.core.config import Options
+from strop.core.target import TARGETS
+from strop.plan.tiles import Demand, best, candidates
+from strop.session import Session
+
+
+@pytest.mark.parametrize("name", ["znver3", "znver4"])
+@pytest.mark.parametrize("window", [3, 5, 7])
+def test_a_sliding_window_and_its_accumulators_fit_the_registers(name, window):
+    target = TARGETS[name]
+    demand = Demand(56, 96, window * window, broadcast=0, paired=1, window=window)
+    lanes = target.lanes("f32")
+    for tile in candidates(demand, lanes, target):
+        live = tile.vectors * (tile.rows + window + tile.rows + window - 1)
+        assert live <= target.vector_registers
+
+
+def test_rows_further_apart_than_the_window_share_nothing():
+    assert Demand(8, 16, 9, window=3, slide=1).shared(4) == 6
+    assert Demand(8, 16, 9, window=3, slide=2).shared(4) == 9
+    assert Demand(8, 16, 9, window=3, slide=5).shared(4) == 12
+
+
+def test_a_window_too_large_for_the_registers_still_has_a_tile():
+    target = TARGETS["znver3"]
+    tile = best(Demand(8, 64, 121, broadcast=0, paired=1, window=11), target.lanes("f32"), target)
+    assert tile.rows >= 1 and tile.vectors >= 1
+
+
+@pytest.mark.parametrize(("channels", "size", "kernel", "stride"), [(48, 14, 5, 1), (48, 9, 3, 1), (32, 17, 3, 2)])
+def test_depthwise_convolutions_spill_nothing(channels, size, kernel, stride):
+    layer = nn.Conv2d(channels, channels, kernel, stride, kernel // 2, groups=channels).eval()
+    session = Session(layer, (torch.randn(1, channels, size, size),), options=Options(cache=False), threads=1)
+    text = session.assembly("conv")
+    assert not re.findall(r"[xyz]mm\d+, -?\d*\(%rsp\)", text)
+
+
+def test_the_gates_of_an_lstm_are_computed_in_vectors():
+    layer = nn.LSTM(8, 32, batch_first=True).eval()
+    session = Session(layer, (torch.randn(1, 5, 8),), options=Options(cache=False), threads=1)
+    gates = str(session.nests["lstm.0"]).split("sigmoid")[0].splitlines()[-2]
+    assert "(vector)" in gates
