@@ -7,6 +7,10 @@
     print(session.assembly("conv1"))  # and its machine code
     session.profile().slowest         # microseconds, GFLOP/s and bytes per nest
     session.module(x)                 # what `strop.compile` would have returned
+    session.apply("unroll{nest=conv1 loop=kw}")                                  # steer it: nests by loop passes,
+    session.apply("relayout{tensor=conv1 steps=((split,1,16),(reorder,(0,1,3,4,2)))}")  # tensors by layouts
+    session.undo()
+    session.script()                  # what was applied, as text that `apply` takes
 
 The pipeline itself is `strop.run.pipeline`; a session calls it and keeps what it made on the way.
 """
@@ -21,6 +25,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from strop.core.config import Options
 from strop.core.journal import Event, Journal
+from strop.core.passes import Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
 from strop.loops.ir import Nest
@@ -28,6 +33,7 @@ from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.choose import Call, Plan
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
+from strop.run.live import LiveProgram
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import Profile, TimedProgram, profile
 from strop.run.program import NativeProgram
@@ -80,7 +86,8 @@ class Session:
     """One model, compiled for one set of example inputs."""
 
     _stages: Stages | None = None
-    _program: NativeProgram | None = None
+    _program: LiveProgram | None = None
+    _edits: tuple[Pass, ...] = ()
     _traced: Traced | None = None
     _arguments: Arguments | str = "nothing was traced"
 
@@ -118,7 +125,7 @@ class Session:
         first = self._program is None
         compiled = pipeline.compile_graph(graph, options, journal, threads, self._keep if first else None)
         with journal.step("load"):
-            program = NativeProgram(compiled, options)
+            program = LiveProgram(NativeProgram(compiled, options))
         if first:
             self._program, self._captured = program, graph
         return program
@@ -133,7 +140,7 @@ class Session:
         """The program that runs, bound to the module's parameters."""
         if self._program is None:
             raise Problem("STR108", "the model computes nothing: its outputs are its inputs, or views of them")
-        return self._program
+        return self._program.current
 
     @property
     def compiled(self) -> Compiled:
@@ -193,11 +200,61 @@ class Session:
             "arena_without_reuse_bytes": compiled.about["unshared_bytes"],
             "packed_bytes": compiled.packed_bytes,
             "scratch_bytes": compiled.scratch_bytes * compiled.threads,
-            "code_bytes": len(compiled.code),
+            "code_bytes": sum(map(len, compiled.code)),
             "cache_hit": self.cache_hit,
             "compile_seconds": self.seconds,
             "step_seconds": dict(self._step_seconds),
         }
+
+    # ---- steering ----------------------------------------------------------------------------------------------------
+
+    @property
+    def edits(self) -> tuple[Pass, ...]:
+        """What was applied by hand, in order."""
+        return self._edits
+
+    def apply(self, *passes: Pass | str) -> None:
+        """Transform the program and exchange it under `module`; a refusal is raised and leaves everything as it was.
+
+        Text may hold several passes. Passes on nests come after those that the planner chose for the nest, or take their
+        place after `plain{nest=…}`. All are applied together, so that only the whole has to be a schedule.
+        """
+        new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
+        self._steer((*self._edits, *new))
+
+    def why(self, *passes: Pass | str) -> Verdict:
+        """Whether `apply` would take these, and if not, why not."""
+        new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
+        try:
+            self._planned((*self._edits, *new))
+        except Problem as problem:
+            return no(problem.message, problem.where or "")
+        return yes()
+
+    def undo(self) -> None:
+        """Take the last pass that was applied back."""
+        if not self._edits:
+            raise Problem("STR001", "nothing was applied that could be undone")
+        self._steer(self._edits[:-1])
+
+    def script(self) -> str:
+        """The applied passes as text: `Session(model, inputs).apply(script)` does the same again."""
+        return "\n".join(map(str, self._edits))
+
+    def _planned(self, edits: tuple[Pass, ...]) -> Stages:
+        lowered = self.__dict__.setdefault("_fused", self.stages.lowered)
+        target, threads = pipeline.target_for(self.options), self.compiled.threads
+        return pipeline.plan_stages(self.graph, lowered, target, self.options, self.journal, threads, edits)
+
+    def _steer(self, edits: tuple[Pass, ...]) -> None:
+        stages = self._planned(edits)
+        compiled = pipeline.generate(stages, pipeline.target_for(self.options), self.journal)
+        assert self._program is not None
+        self._program.exchange(NativeProgram(compiled, self.options))
+        self._edits = edits
+        self.__dict__.update(stages=stages)
+        for derived in ("nests", "preparation"):
+            self.__dict__.pop(derived, None)
 
     # ---- looking closer ----------------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ class _Emitter:
         self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
         self.frame = Frame()
         self.cells: dict[tuple[Buffer, tuple[int, ...]], Value] = {}
-        self.registers = frozenset(s for s in nest.all_scratch if _fits_registers(nest, s))
+        self.registers = register_scratch(nest)
         self.access = Access(self.frame, frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
         self.access.evaluate = self.value
@@ -85,7 +85,7 @@ class _Emitter:
                 head.emit(f"%b{i} = load ptr, ptr %pack{i}, align 8")
         else:
             arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers)))])
-            head.lines.append(f"define internal void @{self.name}({arguments}) #0 {{")
+            head.lines.append(f"define void @{self.name}({arguments}) #0 {{")
             head.lines.append("entry:")
         lines = [line for block in frame.blocks for line in block.lines]
         text = "\n".join([*lines, "}"])
@@ -98,7 +98,7 @@ class _Emitter:
         """The function that packs its arguments and starts the parallel region."""
         count = len(self.buffers) + 1
         arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers)))])
-        lines = [f"define internal void @{self.name}({arguments}) #0 {{", "entry:"]
+        lines = [f"define void @{self.name}({arguments}) #0 {{", "entry:"]
         lines.append(f"  %pack = alloca [{count} x ptr], align 16")
         for i, value in enumerate(["%ctx", *(f"%b{i}" for i in range(len(self.buffers)))]):
             lines.append(f"  %slot{i} = getelementptr inbounds ptr, ptr %pack, i64 {i}")
@@ -394,6 +394,11 @@ def vector_dtype(nest: Nest) -> str:
         found.add(store.value.dtype)
         found.update(load.dtype for load in loads(store))
     return "f64" if not found & {"f32", "i32"} and found & {"f64", "i64"} else "f32"
+
+
+def register_scratch(nest: Nest) -> frozenset[Buffer]:
+    """The scratch of a scheduled nest that lives in registers; other scratch is memory."""
+    return frozenset(s for s in nest.all_scratch if _fits_registers(nest, s))
 
 
 def _fits_registers(nest: Nest, buffer: Buffer) -> bool:

@@ -1,4 +1,7 @@
-"""A plan becomes one LLVM module: a function per distinct nest, and entry functions that call them in order."""
+"""A plan becomes LLVM modules: a function per distinct nest, and entry functions that call them in order.
+
+Several modules rather than one, since LLVM's memory grows with what it compiles at a time.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,9 @@ class Planned(Protocol):
     def actual(self) -> Mapping[Buffer, Buffer]: ...
 
 
+PART_CHARACTERS = 400_000  # of LLVM text that is compiled at a time
+
+
 @dataclass(frozen=True)
 class Places:
     """Where buffers are: offsets into the arena and the packed weights, slots of the caller's pointer table."""
@@ -33,9 +39,9 @@ class Places:
 
 @dataclass(frozen=True)
 class ModuleText:
-    """LLVM text, and what it needs at run time."""
+    """LLVM text in parts that are compiled one by one, the entry functions in the last; and what they need."""
 
-    text: str
+    parts: tuple[str, ...]
     scratch_bytes: int
     functions: int
     threaded: bool
@@ -44,27 +50,43 @@ class ModuleText:
 def build_module(entries: Mapping[str, Sequence[Planned]], places: Places, target: Target) -> ModuleText:
     """Each entry is `void name(ptr table, ptr arena, ptr packed, ptr slots)`."""
     functions: dict[Nest, Function] = {}
-    declared: dict[str, None] = {}
-    parts: list[str] = []
     for calls in entries.values():
         for call in calls:
             if call.nest not in functions:
-                made = emit(call.nest, f"nest{len(functions)}", target)
-                functions[call.nest] = made
-                parts.append(made.text)
-                declared.update(dict.fromkeys(made.declarations))
-    for name, calls in entries.items():
-        parts.append(_entry(name, calls, functions, places))
-    globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
+                functions[call.nest] = emit(call.nest, f"nest{len(functions)}", target)
+    made = list(functions.values())
     width = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
     attributes = f"attributes #0 = {{ nounwind {width} }}"
-    text = "\n\n".join(["\n".join(globals_), *parts, "\n".join(sorted(declared)), attributes]) + "\n"
+    parts = [
+        _part([f.text for f in some], [d for f in some for d in f.declarations], attributes) for some in _divided(made)
+    ]
+    globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
+    starts = [_entry(name, calls, functions, places) for name, calls in entries.items()]
+    declared = [f"declare void @{f.name}({', '.join(['ptr'] * (len(f.buffers) + 1))})" for f in made]
+    parts.append(_part(["\n".join(globals_), *starts], declared, attributes))
     return ModuleText(
-        text,
-        max((f.scratch_bytes for f in functions.values()), default=0),
-        len(functions),
-        any(f.threaded for f in functions.values()),
+        tuple(parts),
+        max((f.scratch_bytes for f in made), default=0),
+        len(made),
+        any(f.threaded for f in made),
     )
+
+
+def _divided(functions: Sequence[Function]) -> list[list[Function]]:
+    """In order, a limited amount of text at a time."""
+    made: list[list[Function]] = []
+    size = PART_CHARACTERS
+    for function in functions:
+        if size + len(function.text) > PART_CHARACTERS:
+            made.append([])
+            size = 0
+        made[-1].append(function)
+        size += len(function.text)
+    return made
+
+
+def _part(texts: Sequence[str], declared: Sequence[str], attributes: str) -> str:
+    return "\n\n".join([*texts, "\n".join(sorted(set(declared))), attributes]) + "\n"
 
 
 def _entry(name: str, calls: Sequence[Planned], functions: Mapping[Nest, Function], places: Places) -> str:

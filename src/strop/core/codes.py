@@ -1,7 +1,7 @@
 """Every problem code with its title and one paragraph: what it means, why it happens, what to do.
 
-STR0xx the call   STR1xx capture   STR2xx graph   STR3xx nests and passes   STR4xx code and run   STR5xx cache
-STR6xx checks.
+STR0xx the call   STR10x–STR12x capture   STR2xx graph   STR3xx nests and passes   STR4xx code and run
+STR5xx cache   STR6xx checks.   The rules of the source half (STR13x–STR19x, STR7xx) explain themselves: `source/rules.py`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,22 @@ CODES: dict[str, Explanation] = {
         "a setting cannot be read",
         "An option or a `STROP_…` environment variable has a value of the wrong form: a number was expected, or a "
         "size such as `500MB`, or `0`/`1` for a switch. The message names the variable and the value.",
+    ),
+    "STR006": Explanation(
+        "a file changed meanwhile",
+        "Between reading a file and writing its new text somebody else changed it. It was left as it is; files that were "
+        "written before it are whole. Run the command again.",
+    ),
+    "STR007": Explanation(
+        "the project's settings cannot be read",
+        "`[tool.strop]` in pyproject.toml holds a setting that does not exist or a value of the wrong kind, or the file "
+        "is not valid TOML. The message names it; docs/scan.md lists the settings.",
+    ),
+    "STR008": Explanation(
+        "nothing to compare with",
+        "`--baseline` names a file that is missing or was not written by `--write-baseline`, or `--changed-since` a "
+        "revision that git does not know, or the folder is in no git repository. Write the baseline first, or fetch "
+        "the revision (CI checkouts are often shallow: `fetch-depth: 0`).",
     ),
     "STR101": Explanation(
         "the model cannot be exported",
@@ -189,5 +205,17 @@ CODES: dict[str, Explanation] = {
         "the outputs differ from eager",
         "A comparison of compiled and eager outputs exceeded the tolerance. The message names the output and the "
         "error relative to its scale. Please report it with the model; eager mode keeps working.",
+    ),
+    "STR602": Explanation(
+        "the graphs do not do what eager mode does",
+        "`strop verify` ran the code twice, eagerly and as graphs, and saw another result, other printed text, other test "
+        "outcomes, or a failure on one side only. The report names the first difference. Revert the edit, or silence its "
+        "finding with `# strop: ignore[…]`.",
+    ),
+    "STR603": Explanation(
+        "the code to verify did not run",
+        "`strop verify` starts the project's own code in child processes. It raised an error by itself, ran into the "
+        "time limit (`--timeout`) or into the memory cap (`--memory`), or the package that it needs is not installed "
+        "for that Python (`--python` names another one).",
     ),
 }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from strop.core.dtypes import SIZES
+from strop.core.ports import PORTS, Ports
 from strop.core.problem import Problem
 
 KB, MB = 2**10, 2**20
@@ -41,6 +42,12 @@ class Target:
     @property
     def vector_bytes(self) -> int:
         return self.vector_bits // 8
+
+    @property
+    def ports(self) -> Ports:
+        """The execution ports of its cores; those of the nearest description where the CPU is not described."""
+        generic = {128: "neoverse-n1" if self.triple.startswith(("aarch64", "arm64")) else "x86-64", 256: "x86-64-v3"}
+        return PORTS.get(self.cpu) or PORTS.get(self.name) or PORTS[generic.get(self.vector_bits, "x86-64-v4")]
 
     @property
     def peak_gflops(self) -> float:

@@ -108,7 +108,7 @@ OTHER = {
     # everything else
     "item": "result attrs index of a node with several",
     "aten": "a library node: calls attrs target ('aten.sort.default') with attrs args and kwargs, plain values in "
-            "which ('%', i) stands for input i; results are fresh contiguous tensors",
+            "which ('%', i) stands for input i; results are fresh contiguous tensors; attrs why is the reason",
 }  # fmt: skip
 
 POINTWISE = frozenset((*UNARY, *BINARY, *COMPARE, *ACTIVATIONS, "where", "cast"))

@@ -154,13 +154,13 @@ class Index:
             raise ValueError(f"division of an index by {by}")
         if by == 1:
             return self
-        whole, rest = self._divide(by)
+        whole, rest = self.divide(by)
         return whole + _quotient(rest, by)
 
     def __mod__(self, by: int) -> Index:
         if by <= 0:
             raise ValueError(f"remainder of an index by {by}")
-        _, rest = self._divide(by)
+        _, rest = self.divide(by)
         low, high = rest.bounds
         if low // by == high // by:
             return rest - (low // by) * by
@@ -178,7 +178,7 @@ class Index:
             return large % by + small
         return Index(((Remainder(rest, by), 1),))
 
-    def _divide(self, by: int) -> tuple[Index, Index]:
+    def divide(self, by: int) -> tuple[Index, Index]:
         """self = whole·by + rest, moving every multiple of `by` into whole."""
         whole, rest = {}, {}
         for atom, factor in self.terms:

@@ -118,6 +118,8 @@ class Reorder(Pass):
         found = _exists(ir, *self.order)
         if not found:
             return found
+        if len(set(self.order)) != len(self.order):
+            return no("a loop is named twice", ir.name)
         owner, _ = find_loop(ir, self.order[0]) or (ir, 0)
         names = [loop.name for loop in owner.loops]
         missing = [name for name in self.order if name not in names]
@@ -355,6 +357,8 @@ class Pack(Pass):
         found = _exists(ir, self.along, *self.order, *((self.at,) if self.at else ()))
         if not found:
             return found
+        if self.by < 1:
+            return no(f"`by` must be at least 1, got {self.by}", ir.name)
         reads = self._reads(ir)
         if len(reads) != 1:
             return no(f"`{self.buffer}` is read in {len(reads)} ways, a packed copy serves one", ir.name)
@@ -386,20 +390,21 @@ class Pack(Pass):
         along, order = self._loops(ir)
         source = self._reads(ir)[0].buffer
         shape = (-(-along.extent // self.by), *(loop.extent for loop in order), self.by)
-        return Buffer(f"{self.nest}.{source.name}", source.dtype, shape, "scratch" if self.at else "arena")
+        name = f"{self.nest}.{source.name}"
+        if any(buffer.name == name for buffer in ir.reads):  # a part of it is packed already
+            name = f"{name}.{self.along}"
+        return Buffer(name, source.dtype, shape, "scratch" if self.at else "arena")
 
     def copy(self, ir: Nest) -> Nest:
-        """The nest that fills the packed copy; what lies past the end of `along` is zero."""
+        """The nest that fills the packed copy; past the end of `along` it holds what a failing guard would read."""
         along, order = self._loops(ir)
         load, target = self._reads(ir)[0], self.packed(ir)
         block, lane = Var(f"{self.along}.block", target.shape[0]), Var(f"{self.along}.lane", self.by)
         fresh = {loop.var: Var(f"{loop.name}.pack", loop.extent) for loop in order}
         at = index_of(block) * self.by + index_of(lane)
-        guards = load.guards if at.bounds[1] < along.extent else (*load.guards, Guard(at, along.extent))
-        source = Load(load.buffer, load.index, (), load.other).substitute(
-            {along.var: at, **{old: index_of(new) for old, new in fresh.items()}}
-        )
-        source = replace(source, guards=guards, other=0)
+        source = load.substitute({along.var: at, **{old: index_of(new) for old, new in fresh.items()}})
+        if at.bounds[1] >= along.extent:
+            source = replace(source, guards=(*source.guards, Guard(at, along.extent)))
         index = (index_of(block), *(index_of(v) for v in fresh.values()), index_of(lane))
         loops = tuple(Loop(v) for v in (block, *fresh.values(), lane))
         return Nest(
@@ -506,6 +511,19 @@ class Prefetch(Pass):
 
 
 @dataclass(frozen=True)
+class Plain(Pass):
+    """the schedule that was chosen for a nest   →   none: what follows is all that is done to it"""
+
+    nest: str
+
+    def check(self, ir: Nest) -> Verdict:
+        return yes()
+
+    def apply(self, ir: Nest) -> Nest:
+        return ir
+
+
+@dataclass(frozen=True)
 class _SetMode(Pass):
     nest: str
     loop: str
@@ -607,6 +625,28 @@ def ready(nest: Nest, vector: str | None = None) -> Verdict:
         if loop.mode == "vector":
             vector = loop.name
     return next((v for item in nest.body if isinstance(item, Nest) and not (v := ready(item, vector))), yes())
+
+
+def register_tile(nest: Nest, rows: str, row_tile: int, lanes: str, lane_tile: int) -> list[Pass]:
+    """A tile of accumulators in registers over two output loops: the passes that a person would write for it."""
+    by_name = {loop.name: loop for loop in nest.loops}
+    passes: list[Pass] = []
+    inner = []
+    for name, size, tail in ((rows, row_tile, "balanced"), (lanes, lane_tile, "rest")):
+        split = by_name[name].extent > size
+        if split:
+            passes.append(Split(nest.name, name, size, tail))
+        inner.append(f"{name}.i" if split else name)
+    outer = [n for loop in nest.loops for n in (loop.name, f"{loop.name}.o")]
+    split_names = {name.removesuffix(".i") for name in inner if name.endswith(".i")}
+    kept = [n for n in outer if n not in inner and (n.removesuffix(".o") in split_names) == n.endswith(".o")]
+    return [
+        *passes,
+        Reorder(nest.name, (*kept, *inner)),
+        Unroll(nest.name, inner[0]),
+        Vectorise(nest.name, inner[1]),
+        Sink(nest.name, tuple(inner)),
+    ]
 
 
 def schedule(nest: Nest, passes: list[Pass]) -> Nest:

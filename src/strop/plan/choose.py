@@ -6,20 +6,22 @@ names are scheduled and emitted once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Union
 
 from strop.core.journal import Journal
 from strop.core.passes import Pass
+from strop.core.problem import Problem
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
 from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
-from strop.loops.primitives import Pack, ready
+from strop.loops.primitives import Pack, Plain, Prefetch, ready
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
-from strop.plan.schedule import schedule
+from strop.plan.schedule import Recipe, schedule
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,21 @@ class Plan:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
 
 
-def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, journal: Journal) -> Plan:
-    """Choose for the whole program."""
+def plan(
+    lowered: Lowered,
+    target: Target,
+    threads: int,
+    *,
+    pack: bool = True,
+    journal: Journal,
+    edits: Sequence[Pass] = (),
+) -> Plan:
+    """Choose for the whole program. `edits` are passes on nests, by hand, after those that are chosen for them."""
     once, steps = split_parameters(list(lowered.nests))
-    chosen = choose_layouts(steps)
+    chosen = choose_layouts(steps, lowered.layouts)
     for name, layout in chosen.layouts.items():
-        journal.add("choice", name, "channels last" + (", zeros around" if layout.zeros(0) else ""))
-    scheduler = _Scheduler(target, threads, pack, journal)
+        journal.add("choice", name, "channels last" + (", zeros around" if layout.padded else ""))
+    scheduler = _Scheduler(target, threads, pack, journal, edits)
     prepare = [call for nest in once for part in scheduler.calls(nest) for call in part]
     made: list[Union[Call, LibraryCall]] = []
     for step in chosen.steps:
@@ -70,6 +80,7 @@ def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, j
         copies, calls = scheduler.calls(step)
         prepare += copies
         made += calls
+    scheduler.check_names()
     library = {b for step in made if isinstance(step, LibraryCall) for b in step.outputs}
     arena = plan_memory([[b for b in _touched(step) if b not in library] for step in made])
     used = frozenset(b for step in made for b in _touched(step) if b.space == "packed")
@@ -84,7 +95,7 @@ def plan(lowered: Lowered, target: Target, threads: int, *, pack: bool = True, j
         arena,
         packed,
         threads,
-        chosen.layouts,
+        {**lowered.layouts, **chosen.layouts},
     )
 
 
@@ -147,25 +158,46 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
 class _Scheduler:
     """Schedules nests, each distinct one once."""
 
-    def __init__(self, target: Target, threads: int, pack: bool, journal: Journal) -> None:
+    def __init__(
+        self, target: Target, threads: int, pack: bool, journal: Journal, edits: Sequence[Pass] = ()
+    ) -> None:
         self.target, self.threads, self.pack, self.journal = target, threads, pack, journal
-        self.known: dict[Nest, tuple[tuple[Nest, ...], tuple[Nest, ...], tuple[Pass, ...]]] = {}
+        self.known: dict[object, tuple[tuple[Nest, ...], tuple[Nest, ...], tuple[Pass, ...]]] = {}
+        self.edits: dict[str, list[Pass]] = {}
+        for one in edits:
+            self.edits.setdefault(one.nest, []).append(one)  # type: ignore[attr-defined]
+        self.names: list[str] = []
+
+    def check_names(self) -> None:
+        """Edits of a nest that there is not are a mistake."""
+        missing = [name for name in self.edits if name not in self.names]
+        if missing:
+            near = get_close_matches(missing[0], self.names, 3) or self.names[:6]
+            raise Problem("STR304", f"there is no nest `{missing[0]}`", help=f"near it: {', '.join(near)}")
 
     def calls(self, nest: Nest) -> tuple[list[Call], list[Call]]:
         """Calls for the parameter program (packed operands) and calls of the nest itself."""
         canonical, actual = canonicalise(nest)
-        if canonical not in self.known:
-            recipe = schedule(canonical, self.target, self.threads, self.pack)
+        self.names.append(nest.name)
+        edits = tuple(_anonymised(one, nest, actual) for one in self.edits.get(nest.name, ()))
+        key = (canonical, edits)
+        if key not in self.known:
+            recipe = self._recipe(nest, canonical, actual, edits)
             verdict = ready(recipe.nest)
+            if not verdict and edits:
+                raise Problem("STR301", f"this schedule can't be emitted: {verdict.why}", where=nest.name)
             if not verdict:
                 raise AssertionError(f"the schedule of {nest.name} can't be emitted: {verdict.why}\n{recipe.nest}")
-            self.known[canonical] = (_pieces(recipe.nest), tuple(recipe.copies), tuple(recipe.passes))
-        pieces, copies, passes = self.known[canonical]
+            self.known[key] = (_pieces(recipe.nest), tuple(recipe.copies), tuple(recipe.passes))
+        pieces, copies, passes = self.known[key]
         before: list[Call] = []
         for copy in copies:
             target = copy.writes[0]
             source = actual[copy.reads[0]]
-            real = Buffer(f"{nest.name}:{source.name}", target.dtype, target.shape, "packed")
+            name = f"{nest.name}:{source.name}"
+            while any(b.name == name for b in actual.values()):  # another part of it is packed too
+                name += ".more"
+            real = Buffer(name, target.dtype, target.shape, "packed")
             actual = {**actual, replace(target): real}
             moved = replace(
                 rename(copy, {target: real, copy.reads[0]: source}), name=f"{nest.name}.pack", origin=nest.origin
@@ -180,6 +212,22 @@ class _Scheduler:
         return before, made
 
 
+    def _recipe(
+        self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer], edits: Sequence[Pass]
+    ) -> Recipe:
+        """The chosen schedule, and what was asked for by hand on top of it (or instead, after `plain`)."""
+        if any(isinstance(one, Plain) for one in edits):
+            recipe = Recipe(canonical, self.target, self.threads, self.pack)
+        else:
+            recipe = schedule(canonical, self.target, self.threads, self.pack)
+        for one in edits:
+            verdict = one.check(recipe.nest)
+            if not verdict:
+                raise Problem("STR301", f"{_named(one, nest, actual)}: {verdict.why}", where=nest.name)
+            recipe.do(one)
+        return recipe
+
+
 def _pieces(nest: Nest) -> tuple[Nest, ...]:
     """A nest without loops whose parts are divided among threads is called part by part."""
     parts = [item for item in nest.body if isinstance(item, Nest)]
@@ -192,10 +240,24 @@ def _pieces(nest: Nest) -> tuple[Nest, ...]:
 
 def _named(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
     """A pass on canonical names as a pass on the names that people see."""
-    if isinstance(one, Pack):
-        names = {b.name: real.name for b, real in actual.items()}
-        return replace(one, nest=nest.name, buffer=names.get(one.buffer, one.buffer))
+    if isinstance(one, Pack | Prefetch):
+        return replace(one, nest=nest.name, buffer=_packed_names(nest, actual).get(one.buffer, one.buffer))
     return replace(one, nest=nest.name)  # type: ignore[call-arg]
+
+
+def _anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
+    """The other way round."""
+    new = {"nest": "k"}
+    if isinstance(one, Pack | Prefetch):
+        names = {real: short for short, real in _packed_names(nest, actual).items()}
+        new["buffer"] = names.get(one.buffer, one.buffer)
+    return replace(one, **new)  # type: ignore[arg-type]
+
+
+def _packed_names(nest: Nest, actual: Mapping[Buffer, Buffer]) -> dict[str, str]:
+    """Canonical names of buffers and of their packed copies, and those that people see."""
+    names = {b.name: real.name for b, real in actual.items()}
+    return names | {f"k.{short}": f"{nest.name}:{real}" for short, real in names.items()}
 
 
 def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:

@@ -7,13 +7,15 @@ border.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Load, Loop, Nest, Store, loads
-from strop.loops.layout import Layout, channels_last, halo, relayout
+from strop.loops.index import Index, Var
+from strop.loops.ir import Buffer, Load, Nest, loads
+from strop.loops.layout import Layout, channels_last, relayout
 from strop.loops.lower.driver import LibraryCall, Step
+from strop.loops.program import border_copy, lay_out
 
 
 @dataclass
@@ -24,7 +26,8 @@ class Choice:
     layouts: dict[str, Layout] = field(default_factory=dict)
 
 
-def choose_layouts(steps: list[Step]) -> Choice:
+def choose_layouts(steps: list[Step], given: Collection[str] = ()) -> Choice:
+    """Layouts for every tensor but those in `given`, which have theirs."""
     nests = [step for step in steps if isinstance(step, Nest)]
     groups = _Groups()
     windowed: set[Buffer] = set()
@@ -45,6 +48,7 @@ def choose_layouts(steps: list[Step]) -> Choice:
             if len(a.shape) == len(b.shape) and _aligned(i, j):
                 groups.join(a, b)
     fixed = {b for step in steps if isinstance(step, LibraryCall) for b in (*step.inputs, *step.outputs)}
+    fixed |= {b for b in _buffers(steps) if b.name in given}
     # nothing ever writes an empty tensor, so nothing would write the zeros around it
     wanted = {b for b in groups.members(windowed) if b not in fixed and b.size}
     steps = _copy_at_borders(steps, wanted, windowed)
@@ -113,24 +117,15 @@ def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffe
     for buffer in sorted(wanted, key=lambda b: b.name):
         if buffer.space == "input" and buffer in windowed:
             copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
-            before.append(_copy(buffer, copy))
+            before.append(border_copy(buffer, copy))
         elif buffer.space == "output" and buffer in written_by_contraction and buffer.shape[1] > 1:
             copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
-            after.append(_copy(copy, buffer))
+            after.append(border_copy(copy, buffer))
         else:
             continue
         inside[buffer] = (copy, Layout())
     changed = [relayout(step, inside) if isinstance(step, Nest) else step for step in steps]
     return [*before, *changed, *after]
-
-
-def _copy(source: Buffer, target: Buffer) -> Nest:
-    loops = tuple(Loop(Var(f"i{d}", extent)) for d, extent in enumerate(source.shape))
-    index = tuple(index_of(loop.var) for loop in loops)
-    inner = source if source.space == "arena" else target
-    return Nest(
-        loops, (Store(target, index, Load(source, index)),), name=f"{inner.name}.copy", note="copy at the border"
-    )
 
 
 def _apply(steps: list[Step], wanted: set[Buffer]) -> Choice:
@@ -141,21 +136,7 @@ def _apply(steps: list[Step], wanted: set[Buffer]) -> Choice:
             continue
         layout = channels_last(len(buffer.shape), pads.get(buffer))
         layouts[buffer] = (replace(buffer, shape=layout.shape(buffer.shape)), layout)
-    made: list[Step] = []
-    filled: set[Buffer] = set()
-    for step in steps:
-        if isinstance(step, LibraryCall):
-            made.append(step)
-            continue
-        for buffer in step.writes:
-            if buffer in layouts and buffer not in filled:
-                physical, layout = layouts[buffer]
-                edge = halo(physical, buffer.shape, layout, f"{buffer.name}.halo")
-                if edge is not None:
-                    made.append(edge)
-                filled.add(buffer)
-        made.append(relayout(step, layouts))
-    return Choice(made, {buffer.name: layout for buffer, (_, layout) in layouts.items()})
+    return Choice(lay_out(steps, layouts), {buffer.name: layout for buffer, (_, layout) in layouts.items()})
 
 
 def _pads(steps: list[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:

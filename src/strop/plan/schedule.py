@@ -7,7 +7,7 @@ loops, operands packed in the order in which they are read) and rows (several pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from strop.core.passes import Pass
@@ -28,7 +28,7 @@ from strop.loops.primitives import (
     find_loop,
 )
 from strop.plan.analyse import Contraction, accesses, contraction, fusable, heavy, stride_within, work
-from strop.plan.tiles import Demand, Tile, best
+from strop.plan.tiles import FMA_LATENCY, Demand, Tile, best
 
 PREFETCH_BYTES = 4096  # how far ahead weights are asked for where each is used once
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
@@ -347,7 +347,11 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
         divides,
         *_window(found, rows, paired),
     )
-    return best(demand, lanes, recipe.target), demand
+    tile = best(demand, lanes, recipe.target)
+    if demand.window and tile.rows * tile.vectors < FMA_LATENCY:
+        demand = replace(demand, looped=True)
+        tile = best(demand, lanes, recipe.target)
+    return tile, demand
 
 
 WRITTEN_OUT = 32  # steps of a window that are unrolled: rows then share what they read
@@ -440,13 +444,13 @@ def _unroll_reduction(recipe: Recipe, found: Contraction, demand: Demand) -> Non
     names = {loop.name for loop in found.inner.loops if loop.extent > 1}
     if not names:
         return
-    if demand.paired and found.depth <= WRITTEN_OUT:
+    if demand.paired and found.depth <= WRITTEN_OUT and not demand.looped:
         for name in sorted(names):
             recipe.do(Unroll(recipe.name, name))
         return
     ordered = [loop for loop in recipe.nest.all_loops if loop.name in names]
     inner = ordered[-1]
-    if inner.extent <= 4:
+    if inner.extent <= (demand.window if demand.looped else 4):
         recipe.do(Unroll(recipe.name, inner.name))
         return
     by = next((u for u in (4, 3, 2, 5) if inner.extent % u == 0), 0)

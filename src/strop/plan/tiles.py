@@ -9,6 +9,7 @@ from strop.core.target import Target
 from strop.loops.primitives import pieces
 
 FMA_LATENCY = 4
+MOST_LOOPED_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Demand:
     vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
     window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
     slide: int = 1  # how far a row moves the window
+    looped: bool = False  # only the sliding loop is written out, others stay loops: fewer reads are kept
 
     def shared(self, rows: int) -> int:
         """Different paired reads of a window's steps over some rows."""
@@ -55,6 +57,10 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
         for rows in range(1, min(demand.rows, 14) + 1):
             if not demand.paired:
                 held = min(rows * demand.broadcast, vectors * demand.streamed)
+            elif demand.looped:
+                held = vectors * demand.window * demand.streamed
+                if rows > MOST_LOOPED_ROWS:
+                    break
             elif demand.window:  # whatever is read twice stays: the machine code reads it once
                 held = vectors * (demand.window * demand.streamed + demand.shared(rows))
             else:

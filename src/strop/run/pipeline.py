@@ -24,6 +24,7 @@ from strop.code.module import Places, build_module
 from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.passes import Pass
 from strop.core.target import Target
 from strop.graph.ir import Graph
 from strop.graph.simplify import simplify
@@ -31,6 +32,7 @@ from strop.graph.verify import verify as verify_graph
 from strop.loops.fuse import fuse
 from strop.loops.ir import Buffer, Nest
 from strop.loops.lower.driver import LibraryCall, Lowered, lower
+from strop.loops.program import on_program
 from strop.loops.verify import verify as verify_steps
 from strop.plan.algorithms import choose_algorithms
 from strop.plan.choose import Call, Plan, plan, rename
@@ -45,7 +47,7 @@ class Compiled:
     Where a tensor is, is told as `("slot", i)`, `("arena" | "packed", offset, dtype, shape)` or `("const", values, …)`.
     """
 
-    code: bytes
+    code: list[bytes]  # objects that are loaded together
     steps: list[tuple[Any, ...]]
     prepare: bool
     inputs: list[int]
@@ -79,7 +81,7 @@ class Stages:
     graph: Graph
     lowered: Lowered
     plan: Plan
-    text: str
+    parts: tuple[str, ...] = ()  # LLVM text
 
 
 def target_for(options: Options) -> Target:
@@ -142,11 +144,30 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
         lowered = fuse(lowered, journal)
     if options.check:
         verify_steps(lowered.nests, "fuse")
+    return plan_stages(graph, lowered, target, options, journal, threads)
+
+
+def plan_stages(
+    graph: Graph,
+    lowered: Lowered,
+    target: Target,
+    options: Options,
+    journal: Journal,
+    threads: int,
+    edits: Sequence[Pass] = (),
+) -> Stages:
+    """From fused nests to a plan. `edits` are passes by hand: on the whole program, or on nests as they are planned."""
+    for one in edits:
+        if on_program(one):
+            lowered = one(lowered)
+    if options.check:
+        verify_steps(lowered.nests, "edit")
     with journal.step("plan"):
-        planned = plan(lowered, target, threads, pack=options.pack, journal=journal)
+        rest = [one for one in edits if not on_program(one)]
+        planned = plan(lowered, target, threads, pack=options.pack, journal=journal, edits=rest)
     if options.check:
         _verify_plan(planned)
-    return Stages(graph, lowered, planned, "")
+    return Stages(graph, lowered, planned)
 
 
 def _verify_plan(planned: Plan) -> None:
@@ -192,9 +213,9 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
         entries[IDLE] = ()
     with journal.step("emit"):
         module = build_module(entries, places, target)
-        stages.text = module.text
+        stages.parts = module.parts
     with journal.step("compile"):
-        code = jit.compile_object(module.text, target)
+        code = [jit.compile_object(part, target) for part in module.parts]
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     library: dict[str, int] = {}
     for step in planned.steps:
@@ -225,7 +246,7 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
 def assembly(planned: Plan, call: Call, target: Target) -> str:
     """The machine code of one call as text."""
     module = build_module({"entry": [call]}, _places(planned, _slots(planned)), target)
-    return jit.assembly(module.text, target)
+    return jit.assembly(module.parts[0], target)
 
 
 def _places(planned: Plan, slots: Mapping[Buffer, int]) -> Places:

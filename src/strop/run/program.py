@@ -61,6 +61,10 @@ def _view(held: Tensor, address: int, offset: int, dtype: str, shape: tuple[int,
     return held[start : start + size].view(element).view(shape) if size else torch.empty(shape, dtype=element)
 
 
+class OutOfRange(IndexError, RuntimeError):
+    """Eager raises the first for an embedding or `x[i]`, the second for `gather` and `scatter`: whoever catches either."""
+
+
 @dataclass
 class _Bound:
     """Parameters as of one moment, and what was computed from them."""
@@ -101,7 +105,7 @@ class NativeProgram:
     def __init__(self, compiled: Compiled, options: Options) -> None:
         self.compiled = compiled
         self.pool = pool() if compiled.threads > 1 else None
-        self._library = jit.Library([compiled.code], target_for(options))
+        self._library = jit.Library(compiled.code, target_for(options))
         self._frames: list[_Frame] = []
         self._bound: _Bound | None = None
         self._prepare = self._entry("strop_prepare") if compiled.prepare else None
@@ -155,7 +159,7 @@ class NativeProgram:
         if frame.status.value:
             frame.status.value = 0
             self._give_back(frame)
-            raise IndexError("index out of range in self")
+            raise OutOfRange("index out of range in self")
         self._give_back(frame)
         return results
 

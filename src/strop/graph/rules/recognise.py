@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from strop.graph.rules import activations, attention, norms
+from strop.graph.rules import activations, attention, groups, norms
 
-rules = activations.rules + norms.rules + attention.rules
+rules = activations.rules + norms.rules + groups.rules + attention.rules

@@ -116,6 +116,7 @@ def _transposed(c: Context) -> list[Nest]:
 
     Tap k reaches point o from pixel (o + before - k·dilation) / stride where that divides. Without dilation those taps
     are (o + before) mod stride + stride·j, so that only ⌈K/stride⌉ taps are visited; with both, every tap is tried.
+    Guards on pixels speak of pixels alone, and those on taps of taps, so that layouts and packing can do without them.
     """
     x, weight = c.node.inputs[0].shape, c.node.inputs[1].shape
     groups = c.node.attrs["groups"]
@@ -125,6 +126,7 @@ def _transposed(c: Context) -> list[Nest]:
     place: list[Index] = []
     which: list[Index] = []
     guards: list[tuple[Index, int]] = []
+    sizes: list[tuple[Index, int]] = []
     for axis, (name, o) in enumerate(zip(SPACE[len(points)], points)):
         stride, dilation = c.node.attrs["stride"][axis], c.node.attrs["dilation"][axis]
         size, extent = weight[2 + axis], x[2 + axis]
@@ -140,12 +142,12 @@ def _transposed(c: Context) -> list[Nest]:
             place.append(reached // stride)
             guards.append((reached % stride, 1))
         taps.append(tap)
-        guards += [(place[-1], extent), (which[-1], size)]
+        guards.append((place[-1], extent))
+        sizes.append((which[-1], size))
     out = c.node.shape[1] // groups
     source = (as_index(channel) // out) * ic.extent + as_index(ic)
-    allowed = inside(*guards)
-    pixel = guarded(c.read(0, batch, source, *place), allowed, 0)
-    factor = guarded(c.read(1, source, as_index(channel) % out, *which), allowed, 0)
+    pixel = guarded(c.read(0, batch, source, *place), inside(*guards), 0)
+    factor = guarded(c.read(1, source, as_index(channel) % out, *which), inside(*sizes), 0)
     return _convolution(c, (batch, channel, *points), (ic, *taps), pixel, factor)
 
 

@@ -20,6 +20,7 @@ from strop.core.dtypes import NATIVE
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
+from strop.loops.layout import Layout
 from strop.loops.lower import LOWERINGS, VIEW_MAPS, Context, Lowering, Read, can_lower, load_families, store
 from strop.loops.lower.together import literal
 
@@ -68,6 +69,7 @@ class Lowered:
     outputs: tuple[Buffer, ...]
     buffers: Mapping[Node, Buffer]
     constants: Mapping[Buffer, tuple[Any, ...]] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # tensors that were given one by hand
 
     @property
     def library(self) -> tuple[LibraryCall, ...]:
@@ -220,7 +222,7 @@ def _result(node: Node) -> tuple[Node, int]:
 def _why_library(node: Node) -> str:
     """Why a node cannot become a nest; empty when it can."""
     if node.op == "aten":
-        return f"{node.attrs['target']} is not in the operator set"
+        return str(node.attrs.get("why", "it is not in the operator set"))
     if node.op in VIEW_MAPS:
         return f"generated code does not compute with {node.dtype}"
     return can_lower(node).why

@@ -1,0 +1,269 @@
+"""How well the static cost model ranks schedules: random legal ones of eight nests, predicted and measured.
+
+    python benchmarks/rank.py                     # all nests, 200 schedules each, 30 interleaved repeats, one thread
+    python benchmarks/rank.py conv3x3 matmul --count 50 --repeats 10
+    python benchmarks/rank.py --save timings.json # keep the measurements …
+    python benchmarks/rank.py --load timings.json # … and rank them again without measuring
+
+Schedules are drawn uniformly from `strop.plan.space` with a committed seed and nothing pruned: tiles that spill, gathers
+and scalar code are among them. Each is compiled, compared with the unscheduled nest, and timed in turns with all others,
+after one call that is not timed. The columns: Kendall's τ over all and within the fastest quarter by measurement, then
+how much slower than the best measured schedule the best of the model's first five, and its first, are.
+Nests marked with * were not looked at while the model was built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from strop.code.module import Places, build_module
+from strop.core.journal import Journal
+from strop.core.target import Target
+from strop.graph import build
+from strop.graph.ir import Graph, Node
+from strop.graph.simplify import simplify
+from strop.loops.fuse import fuse
+from strop.loops.ir import Buffer, Nest
+from strop.loops.lower.driver import lower
+from strop.plan.choose import split_parameters
+from strop.plan.cost import estimate
+from strop.plan.layouts import choose_layouts
+from strop.plan.space import Schedule, sample
+from strop.run import jit
+
+SEED = 20240611
+HELD_OUT = ("strided", "batched")
+TURN_SECONDS = 100e-6  # a turn lasts at least this long; short nests are called several times in it
+NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_}
+
+
+# ---- the nests -------------------------------------------------------------------------------------------------------
+
+
+def _input(*shape: int, index: int = 0) -> Node:
+    return build.input(index, "f32", shape, f"x{index}")
+
+
+def _conv(channels: int, out: int, size: int, kernel: int, **options: int) -> Graph:
+    x = _input(1, channels, size, size)
+    weight = build.param("w", "f32", (out, channels // options.get("groups", 1), kernel, kernel))
+    bias = build.param("b", "f32", (out,))
+    return Graph((x,), (weight, bias), (build.relu(build.conv(x, weight, bias, **options)),))
+
+
+def _linear(rows: int, depth: int, columns: int) -> Graph:
+    x, weight = _input(rows, depth), build.param("w", "f32", (columns, depth))
+    bias = build.param("b", "f32", (columns,))
+    return Graph((x,), (weight, bias), (build.relu(build.linear(x, weight, bias)),))
+
+
+def _batched() -> Graph:
+    a, b = _input(8, 96, 64), _input(8, 64, 96, index=1)
+    return Graph((a, b), (), (build.matmul(a, b),))
+
+
+def _softmax() -> Graph:
+    x = _input(160, 397)
+    return Graph((x,), (), (build.softmax(x),))
+
+
+def _pointwise() -> Graph:
+    x, scale, shift = _input(48, 96, 70), _input(96, 1, index=1), _input(48, 1, 70, index=2)
+    return Graph((x, scale, shift), (), (build.relu(build.add(build.mul(x, scale), shift)),))
+
+
+NESTS: Mapping[str, Callable[[], Graph]] = {
+    "conv3x3": lambda: _conv(32, 64, 20, 3, padding=1),
+    "conv1x1": lambda: _conv(96, 128, 28, 1),
+    "strided": lambda: _conv(32, 48, 33, 5, padding=2, stride=2),
+    "depthwise": lambda: _conv(96, 96, 34, 3, padding=1, groups=96),
+    "matmul": lambda: _linear(72, 384, 1000),
+    "batched": _batched,
+    "softmax": _softmax,
+    "pointwise": _pointwise,
+}
+
+
+def nest_of(name: str) -> Nest:
+    """The nest that a graph comes down to, with layouts chosen: the one that computes most."""
+    graph = NESTS[name]()
+    lowered = fuse(lower(simplify(graph, Journal()), {}), Journal())
+    _, steps = split_parameters(list(lowered.nests))
+    nests = [step for step in choose_layouts(steps).steps if isinstance(step, Nest) and "copy" not in step.note]
+    return max(nests, key=lambda nest: sum(loop.extent for loop in nest.all_loops) * len(nest.reads))
+
+
+# ---- measuring -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Call:
+    nest: Nest
+    actual: Mapping[Buffer, Buffer]
+
+
+class Compiled:
+    """One schedule as machine code over memory of its own for what is packed."""
+
+    def __init__(self, schedule: Schedule, memory: Mapping[Buffer, np.ndarray], target: Target) -> None:
+        copies, nest = schedule.copies, schedule.nest
+        self.packed = {copy.writes[0]: _aligned(copy.writes[0]) for copy in copies}
+        memory = {**memory, **self.packed}
+        buffers = list(dict.fromkeys(b for n in (*copies, nest) for b in (*n.reads, *n.writes)))
+        places = Places({}, {}, {b: i for i, b in enumerate(buffers)}, {})
+        calls = {"run": [_Call(nest, {b: b for b in buffers})]}
+        if copies:
+            calls["pack"] = [_Call(copy, {b: b for b in buffers}) for copy in copies]
+        module = build_module(calls, places, target)
+        self.library = jit.Library([jit.compile_object(part, target) for part in module.parts], target)
+        self.scratch = np.zeros(module.scratch_bytes + 64, np.uint8)
+        start = -(-self.scratch.ctypes.data // 64) * 64
+        self.status = ctypes.c_int64(0)
+        self.table = (ctypes.c_void_p * 7)(ctypes.addressof(self.status), None, None, None, start, 1, 0)
+        self.slots = (ctypes.c_void_p * len(buffers))(*(memory[b].ctypes.data for b in buffers))
+        self.arguments = (ctypes.addressof(self.table), None, None, ctypes.addressof(self.slots))
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+        self.run = prototype(self.library.address("run"))
+        if copies:
+            prototype(self.library.address("pack"))(*self.arguments)
+
+    def __call__(self) -> None:
+        self.run(*self.arguments)
+
+    def seconds(self, times: int) -> float:
+        """By the thread's own clock, which stands still while others have the core."""
+        run, arguments = self.run, self.arguments
+        start = time.thread_time_ns()
+        for _ in range(times):
+            run(*arguments)
+        return (time.thread_time_ns() - start) / times / 1e9
+
+
+def _aligned(buffer: Buffer) -> np.ndarray:
+    size = max(buffer.bytes, 1)
+    held = np.zeros(size + 4096, np.uint8)
+    start = -held.ctypes.data % 4096
+    return held[start : start + size].view(NUMPY[buffer.dtype])
+
+
+def _memory(nest: Nest) -> dict[Buffer, np.ndarray]:
+    rng = np.random.default_rng(0)
+    memory = {b: _aligned(b) for b in dict.fromkeys((*nest.reads, *nest.writes))}
+    for buffer in nest.reads:
+        memory[buffer][:] = rng.standard_normal(buffer.size)
+    return memory
+
+
+def measure(nest: Nest, schedules: Sequence[Schedule], repeats: int, target: Target) -> list[float]:
+    """The median seconds of each schedule, in turns; every one is first checked against the unscheduled nest."""
+    memory = _memory(nest)
+    Compiled(Schedule((), nest), memory, target)()
+    wanted = {b: memory[b].copy() for b in nest.writes}
+    made: list[Compiled] = []
+    for schedule in schedules:
+        one = Compiled(schedule, memory, target)
+        for buffer in nest.writes:
+            memory[buffer][:] = np.nan
+        one()
+        for buffer, values in wanted.items():
+            np.testing.assert_allclose(memory[buffer], values, rtol=1e-3, atol=1e-4, err_msg=str(schedule))
+        made.append(one)
+    first = [one.seconds(1) for one in made]
+    times = [max(1, min(50, int(TURN_SECONDS / max(one, 1e-7)))) for one in first]
+    taken: list[list[float]] = [[] for _ in made]
+    order = list(range(len(made)))
+    shuffle = random.Random(0)
+    for _ in range(repeats):
+        shuffle.shuffle(order)
+        for i in order:
+            if first[i] < 3e-3:
+                made[i]()
+            taken[i].append(made[i].seconds(times[i]))
+    return [statistics.median(one) for one in taken]
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    count: int
+    fastest: float
+    slowest: float
+    tau: float
+    tau_fastest_quarter: float
+    five: float
+    one: float
+
+    def __str__(self) -> str:
+        mark = "*" if self.name in HELD_OUT else " "
+        spread = f"{self.fastest * 1e6:9.1f} {self.slowest * 1e6:10.1f}"
+        taus = f"{self.tau:6.3f} {self.tau_fastest_quarter:8.3f}"
+        return f"{self.name + mark:<12} {self.count:>5} {spread}   {taus}   {self.five:7.1%} {self.one:7.1%}"
+
+
+TITLES = f"{'nest':<12} {'drawn':>5} {'best µs':>9} {'worst µs':>10}   {'τ':>6} {'τ (¼)':>8}   {'top 5':>7} {'top 1':>7}"
+
+
+def row(name: str, measured: Sequence[float], predicted: Sequence[float]) -> Row:
+    best = min(measured)
+    by_model = sorted(range(len(measured)), key=lambda i: predicted[i])
+    quarter = sorted(range(len(measured)), key=lambda i: measured[i])[: max(2, len(measured) // 4)]
+    return Row(
+        name,
+        len(measured),
+        best,
+        max(measured),
+        float(kendalltau(measured, predicted).statistic),
+        float(kendalltau([measured[i] for i in quarter], [predicted[i] for i in quarter]).statistic),
+        min(measured[i] for i in by_model[:5]) / best - 1,
+        measured[by_model[0]] / best - 1,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("nests", nargs="*", metavar="nest", help=f"of {', '.join(NESTS)}")
+    parser.add_argument("--count", type=int, default=200, help="schedules per nest")
+    parser.add_argument("--repeats", type=int, default=30, help="turns that each schedule has")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--save", type=Path, help="write the measurements to this file")
+    parser.add_argument("--load", type=Path, help="take the measurements from this file")
+    given = parser.parse_args()
+    target = jit.host()
+    stored = json.loads(given.load.read_text()) if given.load else {}
+    kept: dict[str, dict[str, float]] = {}
+    print(TITLES, flush=True)
+    for name in given.nests or NESTS:
+        nest = nest_of(name)
+        schedules = sample(nest, target, given.count, given.seed)
+        if name in stored:
+            schedules = [one for one in schedules if str(one) in stored[name]]
+            measured = [stored[name][str(one)] for one in schedules]
+        else:
+            measured = measure(nest, schedules, given.repeats, target)
+        kept[name] = dict(zip(map(str, schedules), measured))
+        if given.save:
+            given.save.write_text(json.dumps({**stored, **kept}))
+        started = time.perf_counter()
+        predicted = [estimate(one.nest, target).cycles for one in schedules]
+        spent = (time.perf_counter() - started) / max(len(schedules), 1)
+        print(f"{row(name, measured, predicted)}   {spent * 1e3:.1f} ms an estimate", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

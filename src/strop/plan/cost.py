@@ -1,0 +1,240 @@
+"""The static cost model: cycles of a scheduled nest on a target, without running anything.
+
+The core's share comes from the assembly of each inner tile (`strop.code.asm`): the busiest ports, the front end or the
+longest chain of dependent results, times trip counts. The memory's share comes from footprints (`plan.footprint`). A
+tile takes as long as the slower of them, and a little of the other, since neither hides the other entirely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import gcd, prod
+
+from strop.code.asm import Stretch, bind_outer, read_tile
+from strop.code.emit import register_scratch
+from strop.core.cache import Cache
+from strop.core.dtypes import SIZES
+from strop.core.target import Target
+from strop.loops.ir import Buffer, Nest, Store, loads
+from strop.plan.footprint import Level, Traffic, tree
+
+BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
+KEPT_LOOPS = 1  # loops around a tile that are compiled with it
+
+
+@dataclass(frozen=True)
+class Part:
+    """One inner tile: how often it runs, and cycles of all its runs by what they wait for."""
+
+    times: int
+    terms: Mapping[str, float]
+    cycles: float
+    spills: int
+    busiest: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a nest should take on one core of a target."""
+
+    nest: str
+    target: str
+    cycles: float
+    terms: Mapping[str, float]  # cycles that each bound would take by itself, summed over tiles
+    parts: tuple[Part, ...] = field(default=(), repr=False)
+    overhead: float = 0.0  # cycles of loops around tiles, forks and joins
+    ghz: float = 1.0
+
+    @property
+    def microseconds(self) -> float:
+        return self.cycles / self.ghz / 1e3
+
+    @property
+    def bound(self) -> str:
+        """What holds it: the term that would have to shrink first."""
+        return max(self.terms, key=lambda name: self.terms[name], default="ports")
+
+    @property
+    def spills(self) -> int:
+        return max((part.spills for part in self.parts), default=0)
+
+    @property
+    def why(self) -> str:
+        """One line for people."""
+        main = max(self.parts, key=lambda part: part.cycles, default=None)
+        share = self.terms.get(self.bound, 0.0) / self.cycles if self.cycles else 0.0
+        text = f"{self.cycles:,.0f} cycles ({self.microseconds:.1f} µs), held by {self.bound} ({share:.0%})"
+        if main is not None and self.bound == "ports" and main.busiest:
+            text += f", mostly {main.busiest}"
+        if self.spills:
+            text += f"; {self.spills} spills in a tile"
+        return text
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a nest on a target before anything is weighed: its tiles, and lines that come to each."""
+
+    tiles: tuple[_Tile, ...]
+    stretches: tuple[Stretch, ...]
+    crossing: tuple[float, ...]
+    fetched: Mapping[str, Mapping[tuple[int, Buffer, bool], float]]
+
+
+def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None = None) -> Cost:
+    """What a scheduled nest costs."""
+    return weigh(nest, examine(nest, target, cache), target, threads)
+
+
+def examine(nest: Nest, target: Target, cache: Cache | None = None) -> Facts:
+    """Compile the tiles of a nest and count what its loops fetch."""
+    registers = register_scratch(nest)
+    tiles = tuple(_tiles(nest, registers, ()))
+    root = tree(nest, {tile.nest: i for i, tile in enumerate(tiles)}, registers)
+    return Facts(
+        tiles,
+        tuple(read_tile(tile.code, target, cache) for tile in tiles),
+        tuple(_crossing(tile.code, target) for tile in tiles),
+        {level.name: Traffic(root, level).lines() for level in _levels(target)},
+    )
+
+
+def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
+    """Cycles from facts."""
+    parts = []
+    for i, (tile, stretch) in enumerate(zip(facts.tiles, facts.stretches)):
+        terms = _core(stretch, facts.crossing[i], target)
+        terms = {name: cycles * tile.times for name, cycles in terms.items()}
+        for level in _levels(target):
+            terms[level.name] = _memory(level, facts.fetched[level.name], i, target)
+        _, hottest = _hottest(stretch)
+        parts.append(Part(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
+    overhead = sum(tile.overhead for tile in facts.tiles)
+    total = {name: sum(part.terms.get(name, 0.0) for part in parts) for name in (*BOUNDS, "TLB")}
+    cycles = sum(part.cycles for part in parts) + overhead
+    if nest.loops and nest.loops[0].mode == "threads":
+        extent = nest.loops[0].extent
+        cycles = cycles * -(-extent // threads) / extent + target.fork_join_us * target.ghz * 1e3
+    return Cost(nest.name, target.name, cycles, {k: v for k, v in total.items() if v}, tuple(parts), overhead, target.ghz)
+
+
+# ---- tiles -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A nest that is compiled by itself, how often it runs, and cycles of the loops around it."""
+
+    nest: Nest
+    code: Nest
+    times: int
+    overhead: float
+
+
+def _tiles(nest: Nest, registers: frozenset[Buffer], around: tuple[Nest, ...]) -> Sequence[_Tile]:
+    """The smallest nests that hold whole tiles: those with statements of their own, or with scratch in registers."""
+    alone = any(isinstance(item, Store) for item in nest.body) or any(s in registers for s in nest.scratch)
+    if not alone and nest.body:
+        return [
+            tile for item in nest.body if isinstance(item, Nest) for tile in _tiles(item, registers, (*around, nest))
+        ]
+    serial = [i for i, loop in enumerate(nest.loops) if loop.mode in ("serial", "threads") and loop.extent > 1]
+    first = serial[-KEPT_LOOPS] if len(serial) >= KEPT_LOOPS else 0
+    outside = [*(loop for one in around for loop in one.loops), *nest.loops[:first]]
+    times = prod(loop.extent for loop in outside)
+    code = bind_outer(Nest(nest.loops[first:], nest.body, nest.scratch), outside)
+    overhead = 0.0
+    running = 1
+    for loop in outside:
+        running *= loop.extent
+        overhead += 3.0 * running if loop.extent > 1 else 0.0
+    return [_Tile(nest, code, times, overhead)]
+
+
+def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]:
+    """Cycles of one run of a tile, as if each bound were alone."""
+    totals = {"ports": 0.0, "front end": 0.0, "latency": 0.0, "core": 0.0}
+    _add_up(stretch, 1, target, totals, crossing)
+    return totals
+
+
+def _add_up(stretch: Stretch, times: int, target: Target, totals: dict[str, float], crossing: float) -> None:
+    times *= stretch.trips
+    ports = target.ports
+    loads = (stretch.loads + 1.4 * stretch.vector_loads * crossing) / len(ports.uses["load"].ports)
+    busy = max(stretch.ports, loads)
+    totals["ports"] += times * busy
+    totals["front end"] += times * stretch.front
+    chain = 0.0 if stretch.inside else max(stretch.chain, stretch.path * stretch.size / ports.window)
+    totals["latency"] += times * chain
+    totals["core"] += times * max(busy, stretch.front, chain)
+    if stretch.trips > ports.foreseen:
+        totals["core"] += times / stretch.trips * ports.mispredict
+    for inner in stretch.inside:
+        _add_up(inner, times, target, totals, crossing)
+
+
+def _crossing(nest: Nest, target: Target) -> float:
+    """The share of vector loads that reach over the end of a line."""
+    width = target.vector_bytes
+    found = []
+    lanes = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
+    for store in nest.stores:
+        for load in loads(store):
+            along = next((v for v in load.vars if v in lanes), None)
+            if along is None or load.offset.coefficient(along) != 1 or load.buffer.space == "scratch":
+                continue
+            size = SIZES[load.buffer.dtype]
+            step = target.line
+            for atom, factor in load.offset.terms:
+                if atom != along:
+                    step = gcd(step, factor * size)
+            step = gcd(step, width) or 1
+            start = load.offset.const * size % target.line
+            places = [(start + i * step) % target.line for i in range(target.line // step)]
+            found.append(sum(place + width > target.line for place in places) / len(places))
+    return sum(found) / len(found) if found else 0.0
+
+
+def _hottest(stretch: Stretch, times: int = 1) -> tuple[float, Stretch]:
+    """The stretch in which the core spends most of its time, and how long."""
+    times *= stretch.trips
+    own = (times * stretch.cycles, stretch)
+    return max((own, *(_hottest(inner, times) for inner in stretch.inside)), key=lambda found: found[0])
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def _levels(target: Target) -> tuple[Level, ...]:
+    """Misses of L1 come from L2, and so on; a miss of the TLB costs a walk."""
+    line = target.line
+    return (
+        Level("L2", target.l1 // line, line, target.l1 // line // 8),
+        Level("L3", target.l2 // line, line, target.l2 // line // 8),
+        Level("DRAM", target.l3 // line, line),
+        Level("TLB", 72, 4096),
+    )
+
+
+def _memory(level: Level, fetched: Mapping[tuple[int, Buffer, bool], float], part: int, target: Target) -> float:
+    lines = sum(n * (1.1 if writes else 1.0) for (owner, _, writes), n in fetched.items() if owner == part)
+    if level.name == "TLB":
+        return lines * 1.0
+    at = {"L2": 1, "L3": 2, "DRAM": 3}[level.name]
+    return lines * level.line / target.bandwidth[at]
+
+
+def _together(terms: Mapping[str, float]) -> float:
+    """The slower of core and memory, and a share of what it does not hide."""
+    core = terms["core"]
+    levels = [terms[name] for name in ("L2", "L3", "DRAM", "TLB")]
+    memory = max(levels) + 0.2 * (sum(levels) - max(levels))
+    longest, other = max(core, memory), min(core, memory)
+    return longest + 0.2 * other

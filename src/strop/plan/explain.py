@@ -1,0 +1,74 @@
+"""Why a schedule was taken: its terms, the bound that holds it, and what the runners-up would have lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strop.core.cache import Cache
+from strop.core.target import Target
+from strop.loops.ir import Nest
+from strop.plan.cost import Cost, estimate
+from strop.plan.space import Schedule
+
+_TERMS = ("ports", "front end", "latency", "L2", "L3", "DRAM", "TLB")
+
+
+def explain(
+    nest: Nest,
+    candidates: Sequence[Schedule],
+    target: Target,
+    *,
+    threads: int = 1,
+    limit: int = 4,
+    cache: Cache | None = None,
+) -> str:
+    """The best candidate for a nest with its terms, then the runners-up and why they lost."""
+    if not candidates:
+        return f"{nest.name}: as it is, there was nothing to choose from"
+    costs = [(estimate(one.nest, target, threads, cache), one) for one in candidates]
+    return compare(nest.name, [(cost, str(one)) for cost, one in sorted(costs, key=lambda pair: pair[0].cycles)], limit)
+
+
+def compare(name: str, ranked: Sequence[tuple[Cost, str]], limit: int = 4) -> str:
+    """Costs in order, the best first, each with the text of its schedule."""
+    best, schedule = ranked[0]
+    lines = [f"{name}: {best.why}", f"  {terms(best)}", f"  {schedule}"]
+    for cost, other in ranked[1 : 1 + limit]:
+        lines.append(f"  not {other}")
+        lines.append(f"    {cost.cycles / best.cycles - 1:+.0%}: {lost(best, cost)}")
+    if len(ranked) > 1 + limit:
+        last = ranked[-1][0]
+        lines.append(f"  and {len(ranked) - 1 - limit} more, up to {last.cycles / best.cycles:.1f} times as long")
+    return "\n".join(lines)
+
+
+def terms(cost: Cost) -> str:
+    """Each bound as it would be alone."""
+    named = [f"{name} {cost.terms[name]:,.0f}" for name in _TERMS if cost.terms.get(name, 0.0) >= 0.5]
+    if cost.overhead:
+        named.append(f"loops {cost.overhead:,.0f}")
+    return "cycles if alone: " + ", ".join(named)
+
+
+def lost(best: Cost, other: Cost) -> str:
+    """What makes the other one slower: the term that grew most."""
+    grown = {name: other.terms.get(name, 0.0) - best.terms.get(name, 0.0) for name in _TERMS}
+    name = max(grown, key=lambda term: grown[term])
+    if other.spills > best.spills:
+        return f"{other.spills} spills in a tile ({other.bound} {other.terms[other.bound]:,.0f} cycles)"
+    if grown[name] <= 0.0:
+        return f"more loops around its tiles ({other.overhead:,.0f} cycles)"
+    return f"{name} {other.terms.get(name, 0.0):,.0f} cycles instead of {best.terms.get(name, 0.0):,.0f}"
+
+
+def nests(steps: Sequence[tuple[str, Nest]], target: Target, threads: int = 1, cache: Cache | None = None) -> str:
+    """What holds each of several scheduled nests, the slowest first; equal ones are counted once."""
+    known: dict[Nest, Cost] = {}
+    rows = []
+    for name, nest in steps:
+        if nest not in known:
+            known[nest] = estimate(nest, target, threads, cache)
+        rows.append((known[nest], name))
+    rows.sort(key=lambda row: -row[0].cycles)
+    total = sum(cost.cycles for cost, _ in rows) or 1.0
+    return "\n".join(f"{cost.cycles / total:6.1%}  {name}: {cost.why}" for cost, name in rows)

@@ -1,0 +1,162 @@
+"""Loop primitives: whatever sequence of them is legal computes what the nest computed before, and refusals say why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loops.families import FAMILIES, interpreted, linear, lowered, natively, softmax
+from strop.core.passes import Pass
+from strop.core.problem import Problem
+from strop.loops.blocking import Block
+from strop.loops.ir import Nest, loads
+from strop.loops.primitives import (
+    Alternate,
+    Fuse,
+    Lanes,
+    Pack,
+    Parallelise,
+    Plain,
+    Prefetch,
+    Reorder,
+    Sink,
+    Split,
+    Unroll,
+    Vectorise,
+    ready,
+    register_tile,
+)
+
+
+def owners(nest):
+    """Every nest inside, itself first, that has loops."""
+    if nest.loops:
+        yield nest
+    for item in nest.body:
+        if isinstance(item, Nest):
+            yield from owners(item)
+
+
+@st.composite
+def a_pass(draw, nest):
+    """Some pass on some loop; not always legal."""
+    owner = draw(st.sampled_from(list(owners(nest))))
+    names = [loop.name for loop in owner.loops]
+    loop = draw(st.sampled_from(names))
+    every = [other.name for other in nest.all_loops]
+    buffers = [b.name for b in nest.reads] or ["none"]
+    kind = draw(st.sampled_from((
+        Split, Split, Split, Reorder, Fuse, Sink, Lanes, Pack, Alternate, Prefetch, Block, Unroll, Vectorise, Vectorise,
+        Parallelise,
+    )))  # fmt: skip
+    name = nest.name
+    if kind is Split:
+        return Split(name, loop, draw(st.integers(1, 9)), draw(st.sampled_from(("balanced", "rest"))))
+    if kind is Reorder:
+        return Reorder(name, tuple(draw(st.permutations(names))))
+    if kind is Fuse:
+        return Fuse(name, loop, draw(st.sampled_from(names)))
+    if kind is Sink:
+        return Sink(name, tuple(names[-draw(st.integers(1, len(names))) :]))
+    if kind is Lanes:
+        return Lanes(name, loop, draw(st.integers(1, 8)))
+    if kind is Pack:
+        moving = {v.name for s in nest.stores for load in loads(s) if load.buffer.name in buffers for v in load.vars}
+        order = tuple(draw(st.permutations(sorted(moving - {loop}))))
+        at = draw(st.sampled_from(("", *every)))
+        return Pack(name, draw(st.sampled_from(buffers)), loop, draw(st.integers(1, 8)), order, at)
+    if kind is Alternate:
+        return Alternate(name, loop, draw(st.sampled_from(every)))
+    if kind is Prefetch:
+        return Prefetch(name, draw(st.sampled_from(buffers)), draw(st.integers(1, 64)))
+    if kind is Block:
+        inside = tuple(n.name for n in nest.loops[-draw(st.integers(1, max(len(nest.loops), 1))) :])
+        return Block(name, loop, draw(st.integers(1, 4)), inside)
+    return kind(name, loop)
+
+
+def scheduled(data, nest, most=8, packed=True):
+    """A nest after some legal passes, the passes, and the nests that fill its packed operands."""
+    passes, copies = [], []
+    for _ in range(data.draw(st.integers(1, most))):
+        one = data.draw(a_pass(nest))
+        if (isinstance(one, Pack) and not one.at and not packed) or not one.check(nest):
+            continue
+        if sum(1 for _ in nest.all_loops) > 30:
+            break
+        if isinstance(one, Pack) and not one.at:
+            copies.append(one.copy(nest))
+        nest = one(nest)
+        passes.append(one)
+    return nest, passes, copies
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(data=st.data())
+@settings(max_examples=40)
+def test_legal_sequences_of_passes_change_nothing(family, data):
+    program = lowered(family)
+    steps = []
+    for nest in program.nests:
+        made, _, copies = scheduled(data, nest)
+        steps += [*copies, made]
+    interpreted(family, replace(program, nests=tuple(steps)))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(data=st.data())
+@settings(max_examples=5)
+def test_legal_sequences_of_passes_compile_to_the_same(family, data):
+    edits = []
+    for nest in lowered(family).nests:
+        made, passes, _ = scheduled(data, nest, packed=False)
+        if ready(made):
+            edits += [Plain(nest.name), *passes]
+    natively(family, edits, threads=data.draw(st.integers(1, 2)))
+
+
+@pytest.mark.parametrize(("rows", "lanes"), [(1, 2), (2, 4), (3, 8), (5, 3), (9, 16)])
+def test_register_tiles_of_any_size(rows, lanes):
+    (nest,) = lowered(linear).nests
+    passes = register_tile(nest, "m0", rows, "n", lanes)
+    natively(linear, [Plain(nest.name), *passes])
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (Split("product", "m0", 0), "`by` must be at least 1, got 0"),
+        (Split("product", "zz", 2), "there is no loop `zz`; the loops are m0, n, k"),
+        (Split("product", "k", 2, "even"), "tail must be"),
+        (Reorder("product", ("m0", "k")), "are not loops of the same nest"),
+        (Reorder("product", ("m0", "m0")), "named twice"),
+        (Fuse("product", "n", "m0"), "`m0` is not directly inside `n`"),
+        (Sink("product", ("m0",)), "only the innermost loops (n) can sink"),
+        (Lanes("product", "n", 2), "must be the innermost loop of a plain nest"),
+        (Lanes("product", "k", 9), "`by` must be between 2 and 7, got 9"),
+        (Pack("product", "w", "n", 4, ()), "the read also depends on `k`"),
+        (Pack("product", "nobody", "n", 4, ("k",)), "is read in 0 ways"),
+        (Pack("product", "w", "n", 0, ("k",)), "`by` must be at least 1"),
+        (Pack("product", "w", "n", 4, ("k",), "n"), "`n` is outside of `n`"),
+        (Alternate("product", "m0", "n"), "must be the innermost loop"),
+        (Prefetch("product", "w", 0), "`ahead` must be at least 1"),
+        (Prefetch("product", "nobody", 1), "`nobody` is not read"),
+        (Parallelise("product", "n"), "only the outermost loop"),
+        (Block("product", "m0", 2, ("n",)), "`m0` is not a loop of the reduction"),
+    ],
+)
+def test_refusals_say_why(one: Pass, why: str):
+    (nest,) = lowered(linear).nests
+    nest = replace(nest, name="product")
+    with pytest.raises(Problem) as raised:
+        one(nest)
+    assert raised.value.code == "STR301" and why in raised.value.message
+
+
+def test_loops_inside_a_vector_loop_are_refused_before_code_is_made():
+    (nest,) = lowered(softmax).nests
+    made = Vectorise(nest.name, nest.loops[0].name)(nest)
+    assert "stays a loop inside the vector loop" in ready(made).why
