@@ -22,11 +22,12 @@ help:
 demo: $(VENV)/.base
 	$(BIN)/python examples/demo.py
 
+# two processes: worksteal keeps both busy to the end, and each has a cache and a thread of its own
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not peers"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers"
 
 test-onnx: $(VENV)/.test
 	$(BIN)/python tests/onnx_suite.py

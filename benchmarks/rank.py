@@ -5,10 +5,10 @@
     python benchmarks/rank.py --save timings.json # keep the measurements …
     python benchmarks/rank.py --load timings.json # … and rank them again without measuring
 
-Schedules are drawn uniformly from `strop.plan.space` with a committed seed and nothing pruned: tiles that spill, gathers
-and scalar code are among them. Each is compiled, compared with the unscheduled nest, and timed in turns with all others,
-after one call that is not timed. The columns: Kendall's τ over all and within the fastest quarter by measurement, then
-how much slower than the best measured schedule the best of the model's first five, and its first, are.
+Schedules are drawn uniformly from `strop.plan.space` with a committed seed and nothing pruned: tiles that spill,
+gathers and scalar code are among them. Each is compiled, compared with the unscheduled nest, and timed in turns with
+all others, after one call that is not timed. The columns: Kendall's τ over all and within the fastest quarter by
+measurement, then how much slower than the best measured schedule are the best of the model's first five and its first.
 Nests marked with * were not looked at while the model was built.
 """
 
@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from strop.code.module import Places, build_module
 from strop.core.journal import Journal
@@ -119,7 +118,7 @@ class Compiled:
 
     def __init__(self, schedule: Schedule, memory: Mapping[Buffer, np.ndarray], target: Target) -> None:
         copies, nest = schedule.copies, schedule.nest
-        self.packed = {copy.writes[0]: _aligned(copy.writes[0]) for copy in copies}
+        self.packed = {copy.writes[0]: _aligned(copy.writes[0])[0] for copy in copies}
         memory = {**memory, **self.packed}
         buffers = list(dict.fromkeys(b for n in (*copies, nest) for b in (*n.reads, *n.writes)))
         places = Places({}, {}, {b: i for i, b in enumerate(buffers)}, {})
@@ -151,16 +150,23 @@ class Compiled:
         return (time.thread_time_ns() - start) / times / 1e9
 
 
-def _aligned(buffer: Buffer) -> np.ndarray:
-    size = max(buffer.bytes, 1)
-    held = np.zeros(size + 4096, np.uint8)
-    start = -held.ctypes.data % 4096
-    return held[start : start + size].view(NUMPY[buffer.dtype])
+def _aligned(*buffers: Buffer) -> list[np.ndarray]:
+    """Buffers one after the other, each at the start of a line, as an arena would have them."""
+    sizes = [-(-max(buffer.bytes, 1) // 64) * 64 for buffer in buffers]
+    held = np.zeros(sum(sizes) + 64, np.uint8)
+    start = -held.ctypes.data % 64
+    made = []
+    for buffer, size in zip(buffers, sizes):
+        made.append(held[start : start + buffer.bytes].view(NUMPY[buffer.dtype]))
+        start += size
+    return made
 
 
-def _memory(nest: Nest) -> dict[Buffer, np.ndarray]:
+def arena(nest: Nest) -> dict[Buffer, np.ndarray]:
+    """Memory for what a nest reads and writes, the former filled with normally distributed numbers."""
     rng = np.random.default_rng(0)
-    memory = {b: _aligned(b) for b in dict.fromkeys((*nest.reads, *nest.writes))}
+    buffers = list(dict.fromkeys((*nest.reads, *nest.writes)))
+    memory = dict(zip(buffers, _aligned(*buffers)))
     for buffer in nest.reads:
         memory[buffer][:] = rng.standard_normal(buffer.size)
     return memory
@@ -168,7 +174,7 @@ def _memory(nest: Nest) -> dict[Buffer, np.ndarray]:
 
 def measure(nest: Nest, schedules: Sequence[Schedule], repeats: int, target: Target) -> list[float]:
     """The median seconds of each schedule, in turns; every one is first checked against the unscheduled nest."""
-    memory = _memory(nest)
+    memory = arena(nest)
     Compiled(Schedule((), nest), memory, target)()
     wanted = {b: memory[b].copy() for b in nest.writes}
     made: list[Compiled] = []
@@ -215,7 +221,21 @@ class Row:
         return f"{self.name + mark:<12} {self.count:>5} {spread}   {taus}   {self.five:7.1%} {self.one:7.1%}"
 
 
-TITLES = f"{'nest':<12} {'drawn':>5} {'best µs':>9} {'worst µs':>10}   {'τ':>6} {'τ (¼)':>8}   {'top 5':>7} {'top 1':>7}"
+TITLES = "nest         drawn   best µs   worst µs        τ    τ (¼)     top 5   top 1"
+
+
+def kendall(a: Sequence[float], b: Sequence[float]) -> float:
+    """τ-b: pairs in the same order less those in the opposite one, over the pairs that are not tied."""
+    same = tied_a = tied_b = pairs = 0
+    for i in range(len(a)):
+        for j in range(i):
+            x, y = (a[i] > a[j]) - (a[i] < a[j]), (b[i] > b[j]) - (b[i] < b[j])
+            same += x * y
+            tied_a += x == 0
+            tied_b += y == 0
+            pairs += 1
+    scale = ((pairs - tied_a) * (pairs - tied_b)) ** 0.5
+    return same / scale if scale else 0.0
 
 
 def row(name: str, measured: Sequence[float], predicted: Sequence[float]) -> Row:
@@ -227,8 +247,8 @@ def row(name: str, measured: Sequence[float], predicted: Sequence[float]) -> Row
         len(measured),
         best,
         max(measured),
-        float(kendalltau(measured, predicted).statistic),
-        float(kendalltau([measured[i] for i in quarter], [predicted[i] for i in quarter]).statistic),
+        kendall(measured, predicted),
+        kendall([measured[i] for i in quarter], [predicted[i] for i in quarter]),
         min(measured[i] for i in by_model[:5]) / best - 1,
         measured[by_model[0]] / best - 1,
     )
@@ -241,28 +261,34 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=30, help="turns that each schedule has")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--save", type=Path, help="write the measurements to this file")
-    parser.add_argument("--load", type=Path, help="take the measurements from this file")
+    parser.add_argument("--load", type=Path, help="take measurements from this file, where it has them")
+    parser.add_argument("--measure-only", action="store_true", help="stop after measuring")
     given = parser.parse_args()
     target = jit.host()
-    stored = json.loads(given.load.read_text()) if given.load else {}
-    kept: dict[str, dict[str, float]] = {}
+    names = given.nests or list(NESTS)
+    stored: dict[str, dict[str, float]] = json.loads(given.load.read_text()) if given.load else {}
+    for name in names:
+        if name not in stored:
+            nest = nest_of(name)
+            schedules = sample(nest, target, given.count, given.seed)
+            stored[name] = dict(zip(map(str, schedules), measure(nest, schedules, given.repeats, target)))
+            if given.save:
+                given.save.write_text(json.dumps(stored))
+    if given.measure_only:
+        return 0
     print(TITLES, flush=True)
-    for name in given.nests or NESTS:
-        nest = nest_of(name)
-        schedules = sample(nest, target, given.count, given.seed)
-        if name in stored:
-            schedules = [one for one in schedules if str(one) in stored[name]]
-            measured = [stored[name][str(one)] for one in schedules]
-        else:
-            measured = measure(nest, schedules, given.repeats, target)
-        kept[name] = dict(zip(map(str, schedules), measured))
-        if given.save:
-            given.save.write_text(json.dumps({**stored, **kept}))
-        started = time.perf_counter()
-        predicted = [estimate(one.nest, target).cycles for one in schedules]
-        spent = (time.perf_counter() - started) / max(len(schedules), 1)
-        print(f"{row(name, measured, predicted)}   {spent * 1e3:.1f} ms an estimate", flush=True)
+    for name in names:
+        print(rank(name, stored[name], target, given.count, given.seed), flush=True)
     return 0
+
+
+def rank(name: str, timings: Mapping[str, float], target: Target, count: int, seed: int) -> str:
+    """A line of the table; what an estimate took is told beside it."""
+    schedules = [one for one in sample(nest_of(name), target, count, seed) if str(one) in timings]
+    started = time.thread_time()
+    predicted = [estimate(one.nest, target).cycles for one in schedules]
+    spent = (time.thread_time() - started) / max(len(schedules), 1)
+    return f"{row(name, [timings[str(one)] for one in schedules], predicted)}   {spent * 1e3:.0f} ms an estimate"
 
 
 if __name__ == "__main__":

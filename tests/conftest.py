@@ -1,4 +1,7 @@
-"""What every test gets: a cache of its own, warnings that are said anew, and reproducible random examples."""
+"""What every test gets: a cache of its own, warnings that are said anew, and reproducible random examples.
+
+Under pytest-xdist every worker keeps to one core unless a test asks for threads, and threads that wait do not spin.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import golden
 import pytest
 from hypothesis import HealthCheck, settings
 
+from native.tally import Tally
 from strop.core import journal
 
 settings.register_profile(
@@ -29,7 +33,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tally(), "tally")
     golden.Refresh.wanted = config.getoption("--update-golden")
+    if hasattr(config, "workerinput"):  # before any test imports torch, which reads these
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="session", autouse=True)

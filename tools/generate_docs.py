@@ -1,6 +1,6 @@
 """Writes the pages of docs/ whose tables come from the code; a test fails when they drift.
 
-python tools/generate_docs.py            # operators.md, passes.md, problems.md, command-line.md, onnx.md
+python tools/generate_docs.py            # operators, passes, problems, command-line, onnx, scan, rules
 python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
 python tools/generate_docs.py --check    # exit 1 if a page would change
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+_SWEPT = DOCS.parent / "tests" / "goldens" / "native" / "opinfo.txt"
 _MADE = "<!-- made by tools/generate_docs.py: change the code, then run it -->"
 
 
@@ -38,6 +39,9 @@ def operators() -> str:
     for target, rule in sorted(RULES.items()):
         families.setdefault(rule.__module__.rpartition("aten_")[2], []).append(target.removeprefix("aten."))
     described = {**ACTIVATIONS, **OTHER}
+    sweep = json.loads((DOCS / "opinfo-sweep.json").read_text(encoding="utf-8"))
+    by_dtype = ", ".join(f"{count:,} {dtype}" for dtype, count in sweep["dtypes"].items())
+    partly = sum("~" in line for line in _SWEPT.read_text(encoding="utf-8").splitlines())
     return _page(
         "The operator set",
         f"""
@@ -69,6 +73,13 @@ def operators() -> str:
             ("family", "overloads"),
             [(f"`aten_{family}.py` ({len(names)})", _words(names)) for family, names in sorted(families.items())],
         ),
+        "## How many of PyTorch's own samples pass",
+        f"""
+        Of the operators for which PyTorch keeps samples (`OpInfo`), {sweep["operators"]} become native code, {partly}
+        of them in some forms only. `make test` compiles {sweep["samples"]:,} samples ({by_dtype}), chosen to differ
+        from each other, and compares every result with eager's: all pass. `make test-slow` tries all samples.
+        [opinfo.txt](../tests/goldens/native/opinfo.txt) names the operators and dtypes.
+        """,
     )
 
 
@@ -215,6 +226,116 @@ def onnx() -> str:
     )
 
 
+def scan() -> str:
+    """How to look for what could run as a graph, and every rule by its code."""
+    from strop.source import settings
+    from strop.source.rules import all_rules
+
+    example = inspect.cleandoc(settings.__doc__).partition("\n\n")[2]
+    rows = [(f"[{code}](rules.md#{_anchor(rule)})", f"`{rule.name}`", rule.title) for code, rule in all_rules().items()]
+    return _page(
+        "Scanning and fixing",
+        """
+        `strop scan` reads a project without importing or running it, and says for every function whether it can and
+        should run as a graph (`torch.compile`, `tf.function`), why, under which assumptions, and where graphs would
+        break. `strop fix` makes the edit, `strop verify` runs the code both ways and compares.
+        """,
+        "```text\n"
+        "strop scan src                          findings, with the line and the call chain\n"
+        "strop scan src --verdicts               and the verdict of every function\n"
+        "strop scan src --statistics             how often each rule and reason occurs\n"
+        "strop scan src --json                   everything, for machines; also --format sarif, github, html\n"
+        "strop scan src --write-baseline b.json  remember what is found today …\n"
+        "strop scan src --baseline b.json        … and report only what is new\n"
+        "strop scan src --changed-since main     only on lines that differ from a git revision\n"
+        "strop fix src                           the edits as a diff\n"
+        "strop fix src --write                   apply the safe ones; --unsafe also those that rest on an assumption\n"
+        "strop verify train.py:main              run it eagerly and as graphs, compare, count, time\n"
+        "strop verify tests --tests              the same with the project's own tests\n"
+        "strop explain STR161                    what a code means\n"
+        "```",
+        "## Verdicts",
+        _table(
+            ("verdict", "meaning"),
+            [
+                ("`to_graph`", "it can run as a graph, and gains by it"),
+                ("`to_eager`", "it is a graph function, and would be better off without"),
+                ("`add_signature`", "a graph function whose `input_signature` can be told"),
+                ("`lift_primitive`", "a graph function that is traced anew for every value of a Python number"),
+                ("`no_benefit`", "a graph would gain nothing"),
+                ("`keep`", "as it should be, or there is a reason to leave it"),
+                ("`unknown`", "it cannot be determined; the reasons say why"),
+            ],
+        ),
+        """
+        Each comes with its safety: `safe`, `safe-if` (the assumptions are listed, such as a parameter that is taken
+        for a tensor by the function's name; `--no-speculate` assumes nothing by names) or `unsafe` (the reasons say
+        what would change). A fact that cannot be determined is `null` in JSON.
+        """,
+        "## Exit codes",
+        _table(
+            ("code", "`scan`", "`fix`", "`verify`"),
+            [
+                ("0", "nothing found", "nothing to do, or done with `--write`", "equal results"),
+                ("1", "findings", "edits were shown, not written", "different results"),
+                ("2", "wrong call, or nothing could be read", "the same", "the code could not be run"),
+            ],
+        ),
+        """
+        A file that cannot be read (syntax errors, Python 2, wrong encodings, nesting without end, generated files of
+        50,000 lines) is reported as skipped with the reason, and the rest is scanned; the exit code is 2 only when
+        nothing is left.
+        """,
+        "## Silencing",
+        """
+        `# strop: ignore[STR161]` at the end of a line, or alone on the line above, silences a code there;
+        `# strop: ignore-file[STR161]` in the whole file; without brackets, every code. A comment that silences nothing
+        is reported (STR196), and `strop fix` deletes it.
+        """,
+        "## Settings",
+        f"In `pyproject.toml`; what is given on the command line goes first.\n\n```toml\n{example}\n```",
+        "## In CI",
+        "```yaml\n# .pre-commit-config.yaml\n- repo: https://example.org/strop  # where you have it\n  rev: v0.1.0\n"
+        "  hooks:\n  - id: strop-scan\n```",
+        """
+        On GitHub, `strop scan --format github --changed-since origin/main` annotates the lines of a pull request, and
+        `--format sarif -o strop.sarif` is for code scanning. With `--changed-since` or a baseline the exit code says
+        whether there is anything new: the gate "no new graph breaks".
+        """,
+        "## How it scales",
+        """
+        Files that imports connect are interpreted together; groups that know nothing of each other go to several
+        processes (`--jobs`). Results are stored under a digest of the files, the settings and Strop's own code: what
+        did not change is not looked at again (`--no-cache` looks anyway).
+        """,
+        "## Verification",
+        """
+        `strop verify` executes your code, and says so. It runs it in processes of their own, once with graphs switched
+        off and once with them: three calls from the same seed are compared (results, models by their parameters,
+        printed text but for its numbers), later calls are timed by the wall clock and by the processor's. Graphs, graph
+        breaks and retraces are counted. A time limit and a memory cap end a run with everything that it started. If the
+        results differ, eager mode runs once more, to tell code that differs from itself. `--fix` compares with an
+        edited copy instead of the files as they are; `--python` names the Python that has your packages.
+        """,
+        "## Rules",
+        _table(("code", "name", "what"), rows),
+    )
+
+
+def rules() -> str:
+    """The docstring of every rule."""
+    from strop.source.rules import all_rules
+
+    sections = []
+    for rule in all_rules().values():
+        sections.append(f"## {rule.code} {rule.name}\n\n**{rule.title}.**\n\n{rule.text}")
+    return _page("Rules", "What `strop explain CODE` prints; the [overview](scan.md#rules) lists them.", *sections)
+
+
+def _anchor(rule: Any) -> str:
+    return f"{rule.code} {rule.name}".lower().replace(" ", "-")
+
+
 def library_nodes() -> str:
     """What runs through ATen kernels in the zoo, and why."""
     from strop.capture.torch import capture
@@ -264,6 +385,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "problems.md": problems,
     "command-line.md": command_line,
     "onnx.md": onnx,
+    "scan.md": scan,
+    "rules.md": rules,
 }
 ZOO_PAGES: dict[str, Callable[[], str]] = {"library-nodes.md": library_nodes}
 

@@ -3,6 +3,7 @@
     fast = strop.compile(model, (x,))             # an nn.Module in, an nn.Module out
     run = strop.compile("model.onnx")             # an ONNX file: run({"x": array})
     fast = torch.compile(model, backend="strop")  # registered with torch, no import needed
+    found = strop.scan("src")                     # what could run as a graph, and why not: .functions, .findings
 
 Importing this package imports neither torch nor LLVM; the first use of a name does.
 """
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from strop.core.journal import Journal
     from strop.core.problem import Problem as Problem
     from strop.session import Session as Session
+    from strop.source.facts import Scan
 
-__all__ = ["Options", "Problem", "Session", "__version__", "compile"]
+__all__ = ["Options", "Problem", "Session", "__version__", "compile", "scan"]
 
 _HOMES = {"Options": "strop.core.config", "Problem": "strop.core.problem", "Session": "strop.session"}
 
@@ -58,6 +60,25 @@ def compile(
 
     options = Options.given(options, **settings)
     return compile_module(model, args, kwargs, shapes=shapes, partial=partial, options=options, journal=journal)
+
+
+def scan(*paths: str | PathLike[str], cache: bool | None = None, **settings: Any) -> Scan:
+    """What `strop scan` finds in files and folders, without importing or running them.
+
+    Settings (`speculate=False`, `exclude=("vendored",)`, …: the fields of `source.settings.Settings`) go before those
+    of the project's pyproject.toml.
+    """
+    from os import fspath
+
+    from strop.core.cache import Cache
+    from strop.core.config import Options
+    from strop.source.settings import Settings
+    from strop.source.survey import survey
+
+    names = [fspath(path) for path in paths]
+    told: dict[str, Any] = {} if cache is None else {"cache": cache}
+    kept = Options.from_environment(**told).cache
+    return survey(names, Settings.of(names, **settings), cache=Cache() if kept else None)
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Event, Journal
 from strop.core.passes import Pass, Verdict, no, yes
@@ -31,6 +32,7 @@ from strop.graph.ir import Graph
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.choose import Call, Plan
+from strop.plan.explain import what_holds
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
@@ -182,10 +184,21 @@ class Session:
         return _readable(self.plan.prepare)
 
     def explain(self, *, full: bool = False) -> str:
-        """The journal for people, with the steps that a cache hit has left out."""
-        if self._program is not None:
-            _ = self.stages
-        return self.journal.explain(full=full)
+        """The journal for people, with the steps that a cache hit has left out, and what holds each nest."""
+        if self._program is None:
+            return self.journal.explain(full=full)
+        held = self.costs()
+        parts = [self.journal.explain(full=full)]
+        if held:
+            parts.append(f"what holds each nest, by the static model\n{held}")
+        return "\n\n".join(parts)
+
+    def costs(self) -> str:
+        """What each nest should take and what it waits for, the slowest first: estimated, nothing is run."""
+        steps = [(step.name, step.nest) for step in self.plan.steps if isinstance(step, Call)]
+        target = pipeline.target_for(self.options)
+        cache = Cache(journal=self.journal) if self.options.cache else None
+        return what_holds(steps, target, self.compiled.threads, cache)
 
     def summary(self) -> dict[str, Any]:
         """What was compiled, what it needs, and how long that took."""

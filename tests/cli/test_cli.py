@@ -15,6 +15,13 @@ from strop.core.cache import Cache
 from strop.core.journal import Journal, StropWarning
 from strop.core.problem import Problem
 
+#: a shell that starts the tests in the background has them ignore Ctrl-C, and so would their children
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from strop.cli import main
+main()
+"""
 MODEL = "import torch\ndef make():\n    return torch.nn.Linear(4, 2), (torch.ones(1, 4),)\n"
 
 
@@ -219,7 +226,7 @@ def test_doctor_exits_with_one_where_something_is_missing(run, monkeypatch):
 def test_ctrl_c_leaves_without_a_traceback(tmp_path):
     slow = tmp_path / "slow.py"
     slow.write_text("import time\ndef make():\n    print('ready', flush=True)\n    time.sleep(60)\n")
-    command = [sys.executable, "-m", "strop", "compile", f"{slow}:make"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "compile", f"{slow}:make"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "ready\n"
     running.send_signal(signal.SIGINT)

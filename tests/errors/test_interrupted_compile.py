@@ -16,6 +16,13 @@ from strop.core.journal import Journal
 
 X = torch.ones(2, 6)
 STEPS = ("capture", "simplify", "lower", "fuse", "plan", "emit", "compile", "load")
+#: a shell that starts the tests in the background has them ignore Ctrl-C, and so would their children
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from strop.cli import main
+main()
+"""
 
 
 @pytest.mark.parametrize("where", STEPS)
@@ -83,7 +90,7 @@ def test_on_the_command_line(tmp_path):
             return torch.nn.Linear(4, 4).eval(), (torch.ones(2, 4),)
         """)
     )
-    command = [sys.executable, "-m", "strop", "compile", "net.py:make"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "compile", "net.py:make"]
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
         env={**os.environ, "STROP_CACHE": str(tmp_path / "cache")},

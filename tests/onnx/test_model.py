@@ -181,3 +181,12 @@ def test_constants_of_every_kind():
     ]  # fmt: skip
     run = strop.compile(model(nodes, {"x": (FLOAT, [2])}, ["y"]))
     close(run({"x": np.zeros(2, np.float32)})["y"], [4.5, 6.5])
+
+
+def test_a_long_chain_of_small_operators_compiles():
+    count = 400
+    nodes = [node("Neg" if i % 2 else "Abs", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
+    run = strop.compile(model(nodes, {"v0": (FLOAT, [4, 5])}, [f"v{count}"]))
+    x = random(4, 5)
+    close(run({"v0": x})[f"v{count}"], -np.abs(x))
+    assert not fallbacks(run)

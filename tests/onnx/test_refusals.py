@@ -113,6 +113,36 @@ def test_inputs_that_do_not_fit_name_the_node(op, inputs, weights):
     assert "culprit" in str(problem.where), problem
 
 
+@pytest.mark.parametrize(
+    ("op", "inputs", "weights", "said"),
+    [
+        ("Add", ["x", "w"], {"w": np.array([1])}, "int64"),
+        ("MatMul", ["x", "w"], {"w": np.zeros((3, 3))}, "double"),
+        ("Conv", ["w", "w"], {"w": np.ones((1, 1, 1, 1), bool)}, "bool"),
+        ("Gather", ["x", "w"], {"w": np.array(0.0, np.float32)}, "float"),
+        ("And", ["x", "x"], {}, "float"),
+    ],
+)
+def test_inputs_of_the_wrong_type_name_the_node(op, inputs, weights, said):
+    problem = refusal(one(op, inputs, weights))
+    assert problem.code == "STR124" and said in problem.message and "culprit" in str(problem.where)
+
+
+@pytest.mark.parametrize("wrong", ["w", "r", "b"])
+def test_weights_of_a_recurrent_network_that_do_not_fit(wrong):
+    weights = {"w": random(1, 16, 8), "r": random(1, 16, 4), "b": random(1, 32)}
+    weights[wrong] = random(*weights[wrong].shape[:-1], weights[wrong].shape[-1] + 1)
+    made = model([node("LSTM", ["x", *weights], ["y"], name="culprit", hidden_size=4)], {"x": (FLOAT, [5, 1, 8])},
+                 ["y"], weights)  # fmt: skip
+    assert "culprit" in str(refusal(made).where)
+
+
+@pytest.mark.parametrize("extents", [[2**31, 2**31], [2**20, 2**20]])
+def test_an_input_too_large_for_any_memory(extents):
+    problem = refusal(model([node("Relu", ["x"], ["y"])], {"x": (FLOAT, extents)}, ["y"]))
+    assert problem.code == "STR124" and "`x`" in problem.message
+
+
 def test_too_many_and_too_few_inputs():
     assert "culprit" in str(refusal(one("Relu", ["x", "x", "x"])).where)
     assert "culprit" in str(refusal(one("Add", ["x"])).where)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from plan.test_space import main_nest, pointwise, product, softmax, window
 
+from plan.test_space import main_nest, pointwise, product, softmax, window
 from strop.code.asm import analyse, trips
 from strop.core.cache import Cache
 from strop.core.ports import PORTS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from loops.interpret import run
 
+from loops.interpret import run
 from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.target import Target
@@ -100,12 +100,12 @@ def test_any_schedule_computes_what_the_nest_says(graph, seed):
 
 @pytest.mark.parametrize("graph", [product(13, 40, 37), window(5, 19, 7, 2), softmax(5, 37), pointwise(3, 7, 37)])
 def test_schedules_compute_the_same_natively(graph):
-    from rank import Compiled, _memory
+    from rank import Compiled, arena
 
     from strop.run import jit
 
     nest, target = main_nest(graph), jit.host()
-    memory = _memory(nest)
+    memory = arena(nest)
     Compiled(Schedule((), nest), memory, target)()
     wanted = {b: memory[b].copy() for b in nest.writes}
     for schedule in sample(nest, target, 8, seed=5):
@@ -133,7 +133,14 @@ def test_drawn_schedules_differ_can_be_emitted_and_stay_small():
 def test_the_space_is_not_pruned():
     """Vectors along every loop and along none, blocked reductions, packed and unpacked operands: all of it is drawn."""
     text = [str(one) for one in sample(main_nest(product(30, 64, 100)), TARGET, 80, seed=2)]
-    for what in ("vectorise{nest=linear loop=n", "vectorise{nest=linear loop=m0", "block{", "pack{", "lanes{", "unroll{"):
+    for what in (
+        "vectorise{nest=linear loop=n",
+        "vectorise{nest=linear loop=m0",
+        "block{",
+        "pack{",
+        "lanes{",
+        "unroll{",
+    ):
         assert any(what in one for one in text), what
     assert any("vectorise" not in one for one in text)
     assert any("pack{" not in one and "loop=n.i" in one for one in text)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from strop.capture.aten_views import wrap
 from strop.capture.builder import Builder, broadcast
-from strop.capture.registry import Mixed, Operand, Unfit, aten
+from strop.capture.registry import Operand, Unfit, Whole, aten
 from strop.graph.ir import Node, Type
 
 Indices = Sequence[Node | None]
@@ -49,7 +49,7 @@ def index_put(
     if not dims:
         raise Unfit("index_put without indices")
     if value.dtype != x.dtype:
-        raise Mixed(f"index_put of {value.dtype} into {x.dtype}")
+        raise Whole(f"index_put of {value.dtype} into {x.dtype}")
     shape = broadcast(*(i.shape for i in chosen))
     region = (*moved.shape[: dims[0]], *shape, *moved.shape[dims[-1] + 1 :])
     value = b.expand(value, region)
@@ -81,9 +81,10 @@ def gather(b: Builder, x: Node, dim: int, index: Node, sparse_grad: bool = False
 def index_select(b: Builder, x: Node, dim: int, index: Node) -> Node:
     if not x.type.rank:
         return x if index.type.size == 1 else b.expand(x, b.call.shape)
-    dim = wrap(dim, x.type.rank)
-    index = b.cast(b.reshape(index, (index.type.size,)), "i64")
-    return b.node("index", (x, index), b.call.types[0], dims=(dim,))
+    order = list(range(x.type.rank))
+    order.insert(0, order.pop(wrap(dim, x.type.rank)))
+    rows = embedding(b, b.permute(x, order), b.reshape(index, (index.type.size,)))
+    return b.permute(rows, sorted(order, key=order.__getitem__))
 
 
 @aten("take")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from strop.capture.builder import Builder
-from strop.capture.registry import Operand, Unfit, aten
+from strop.capture.registry import Operand, Unfit, Whole, aten
 from strop.capture.types import DTYPES, NAMES
 from strop.core.dtypes import is_float
 from strop.graph.ir import Node
@@ -27,6 +27,8 @@ FLOATING = {
 KEEPING = {"neg": "neg", "abs": "abs", "sign": "sign", "sgn": "sign"}
 ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "round", "trunc": "trunc", "fix": "trunc"}
 COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+#: of integers, these have no result where the divisor is zero
+DIVIDING = frozenset(("floordiv", "truncdiv", "mod", "fmod"))
 #: on bool, arithmetic is logic
 BOOLEAN = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
 
@@ -50,7 +52,20 @@ def arithmetic(b: Builder, op: str, x: Operand, y: Operand, dtype: str | None = 
         if op not in BOOLEAN:
             raise Unfit(f"`{op}` of booleans")
         op = BOOLEAN[op]
-    return b.binary(op, b.operand(x, dtype), b.operand(y, dtype))
+    dividend, divisor = b.operand(x, dtype), b.operand(y, dtype)
+    if op in DIVIDING and not is_float(dtype) and dividend.type.size and not _is_never_zero(divisor):
+        raise Whole("an integer divided by zero raises in eager, and the divisor may be zero")
+    return b.binary(op, dividend, divisor)
+
+
+def _is_never_zero(x: Node) -> bool:
+    """What can be told from how it was computed: a number, a list of numbers, something clamped from below."""
+    if x.op in ("full", "constant"):
+        values = (x.attrs["value"],) if x.op == "full" else x.attrs["values"]
+        return all(value != 0 for value in values)
+    if x.op == "maximum":
+        return any(side.op == "full" and side.attrs["value"] > 0 for side in x.inputs)
+    return x.op in ("reshape", "expand", "permute") and _is_never_zero(x.inputs[0])
 
 
 def _register_unary() -> None:

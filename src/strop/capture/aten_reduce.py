@@ -95,9 +95,16 @@ def min_dim(b: Builder, x: Node, dim: int, keepdim: bool = False) -> tuple[Node,
 
 def _extreme(b: Builder, op: str, x: Node, dims: tuple[int, ...], keepdim: bool) -> Node:
     """On booleans the largest is `any`, the smallest `all`."""
+    _some(x, dims)
     if x.dtype == "bool":
         op = {"amax": "any", "amin": "all"}[op]
     return b.reduce(op, x, dims, keepdim) if dims else x
+
+
+def _some(x: Node, dims: tuple[int, ...]) -> None:
+    """No elements have no largest one; the library raises as eager does."""
+    if any(x.shape[d] == 0 for d in dims):
+        raise Unfit("the largest or smallest of no elements")
 
 
 @aten("argmax")
@@ -115,7 +122,8 @@ def _place(b: Builder, op: str, x: Node, dim: int | None, keepdim: bool) -> Node
     if not x.type.rank:
         return b.full(0, "i64")
     dim = None if dim is None else wrap(dim, x.type.rank)
-    reduced = range(x.type.rank) if dim is None else (dim,)
+    reduced = tuple(range(x.type.rank)) if dim is None else (dim,)
+    _some(x, reduced)
     shape = tuple(1 if d in reduced else e for d, e in enumerate(x.shape) if keepdim or d not in reduced)
     return b.node(op, (x,), Type("i64", shape), dim=dim, keepdim=bool(keepdim))
 

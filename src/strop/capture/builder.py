@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from strop.capture.registry import Mixed
+from strop.capture.registry import Whole
 from strop.core.dtypes import is_float
 from strop.graph.ir import NOWHERE, Node, Origin, Type
 
@@ -58,7 +58,7 @@ class Builder:
 
     def node(self, op: str, inputs: Sequence[Node], *types: Type, **attrs: Any) -> Node:
         if op in UNIFORM and any(node.dtype != inputs[0].dtype for node in inputs):
-            raise Mixed(f"inputs of {' and '.join(dict.fromkeys(node.dtype for node in inputs))}")
+            raise Whole(f"inputs of {' and '.join(dict.fromkeys(node.dtype for node in inputs))}")
         base = f"{self.origin.module}.{op}" if self.origin.module else op
         return Node(op, tuple(inputs), attrs, types, self.unique(base), self.origin)
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    unset_fake_temporarily,
+)
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -33,7 +38,7 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
 from strop.capture.builder import Builder, Call
 from strop.capture.canonical import unfold_batches
 from strop.capture.origin import origin_of
-from strop.capture.registry import Mixed, Unfit, rule_for
+from strop.capture.registry import Unfit, Whole, rule_for
 from strop.capture.types import DTYPES, type_of, types_of
 from strop.core.dtypes import NATIVE
 from strop.core.problem import Problem
@@ -182,9 +187,15 @@ class _Converter:
         return self.constant(found, path) if isinstance(found, torch.Tensor) else found
 
     def constant(self, tensor: torch.Tensor, name: str) -> Node:
-        """A tensor known now: one number, a list of numbers, or a param of which the value is kept."""
+        """A tensor known now: one number, a list of numbers, or a param of which the value is kept.
+
+        A Dynamo backend is called under a fake mode, in which no value of a real tensor can be read.
+        """
+        with unset_fake_temporarily():
+            return self.known(tensor.detach())
+
+    def known(self, tensor: torch.Tensor) -> Node:
         kind = type_of(tensor)
-        tensor = tensor.detach()
         if kind.dtype in NATIVE and kind.size == 1:
             return self.b.full(tensor.item(), kind.dtype, kind.shape)
         if kind.dtype in NATIVE and kind.size <= LARGEST_CONSTANT:
@@ -255,7 +266,7 @@ class _Converter:
     ) -> Any:  # fmt: skip
         """One operator: through its rule, else taken apart, else as a library node."""
         types = types_of(tree_flatten(result)[0], self.b.origin)
-        reason = "no rule and no decomposition"
+        reason = "neither it nor its parts are in the operator set"
         with self.b.converting(Call(str(target), types, used, fakes)):
             foreign = self.foreign(args, kwargs, types)
             if foreign:
@@ -266,8 +277,8 @@ class _Converter:
                 made = self.ruled(target, args, kwargs, result)
                 if made is not None:
                     return made
-            except Mixed as mixed:
-                return self.library(target, args, kwargs, result, types, str(mixed))
+            except Whole as whole:
+                return self.library(target, args, kwargs, result, types, str(whole))
             except Unfit as unfit:
                 reason = str(unfit)
             apart = self.apart(target, args, kwargs)
@@ -345,7 +356,7 @@ class _Converter:
         random = library.is_random(target)
         if random and self.last_random is not None:
             inputs.append(self.last_random)
-        node = self.b.node("aten", inputs, *types, target=str(target), args=positional, kwargs=keywords)
+        node = self.b.node("aten", inputs, *types, target=str(target), args=positional, kwargs=keywords, why=reason)
         self.fallbacks[node.name] = f"{target}: {reason}"
         if len(types) == 1:
             items = iter((node,))

@@ -265,6 +265,9 @@ class Interpreter:
             self._called(step, step.function, inputs, scope)
             return
         types = tuple(_type_of(scope, name, value) for name, value in zip(step.inputs, inputs))
+        refusal = step.typing.refusal(types)
+        if refusal:
+            raise Problem("STR124", refusal, where=step.place)
         output_types = tuple(step.typing.of(i, types) for i in range(len(step.outputs)))
         fold = self.tracing is not None and self._folds(step, inputs, scope)
         try:
@@ -285,7 +288,7 @@ class Interpreter:
         for name, result, element_type in zip(step.outputs, results, output_types):
             if not name:
                 continue
-            if isinstance(result, Tensor) and result.numel() * result.itemsize > _memory():
+            if isinstance(result, Tensor) and result.numel() * result.itemsize > memory():
                 raise Problem("STR124", f"its result, {_described(result)}, is larger than this machine's memory",
                               where=step.place)  # fmt: skip
             scope.values[name] = result
@@ -432,7 +435,7 @@ def _behind(program: Program, names: Sequence[str]) -> set[str]:
 
 
 @functools.cache
-def _memory() -> int:
+def memory() -> int:
     """Bytes that this machine has, or a number that no machine has where it does not tell."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -13,6 +13,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from strop.capture.onnx_file import dense, place_of, subgraphs, tensor_of
 from strop.capture.onnx_ops import OLDEST, REQUIRED, Operator, find
+from strop.capture.onnx_types import Typing, schema_of, typing_of
 from strop.core.problem import Problem
 
 _DOMAINS = {"ai.onnx": ""}
@@ -22,22 +23,6 @@ _TYPED_BY = ("to", "dtype", "output_dtype", "output_datatype")
 DEEPEST = 16
 #: nodes of a model, counted where they are used
 MOST_STEPS = 100_000
-
-
-@dataclass(frozen=True)
-class Typing:
-    """Where each output's element type comes from: an input of that position, or a fixed type."""
-
-    inputs: tuple[int, ...]  # -1: none
-    fixed: tuple[int, ...]  # 0: none
-
-    def of(self, output: int, inputs: Sequence[int]) -> int:
-        if output >= len(self.inputs):
-            output = len(self.inputs) - 1  # variadic
-        if output < 0:
-            return 0
-        position = self.inputs[output]
-        return inputs[position] if 0 <= position < len(inputs) and inputs[position] else self.fixed[output]
 
 
 @dataclass(frozen=True)
@@ -144,20 +129,21 @@ class Reader:
         nodes = _ordered(nodes, {*inputs, *constants, *outer}, outputs)
         steps = []
         visible = {*inputs, *constants, *outer}
+        around = outer - {*inputs, *constants}
         captured: dict[str, None] = {}
         for index, node in enumerate(nodes):
-            step = self._step(node, index, frozenset(visible), opsets, given)
-            captured.update(dict.fromkeys(n for n in (*step.inputs, *step.captured) if n in outer))
+            step = self._step(node, index, visible, opsets, given)
+            captured.update(dict.fromkeys(n for n in (*step.inputs, *step.captured) if n in around))
             visible.update(n for n in step.outputs if n)
             steps.append(step)
         missing = next((n for n in outputs if n not in visible), None)
         if missing is not None:
             raise Problem("STR121", f"nothing makes the output `{missing}`", where=f"graph `{name}`")
-        captured.update(dict.fromkeys(n for n in outputs if n in outer))
+        captured.update(dict.fromkeys(n for n in outputs if n in around))
         _mark_dead(steps, {*inputs, *(n for s in steps for n in s.outputs)}, outputs)
         return Program(name, inputs, outputs, tuple(steps), constants, tuple(captured), output_types, types)
 
-    def _step(self, node: NodeProto, index: int, visible: frozenset[str], opsets: Mapping[str, int],
+    def _step(self, node: NodeProto, index: int, visible: set[str], opsets: Mapping[str, int],
               given: Mapping[str, AttributeProto]) -> Step:  # fmt: skip
         domain = _DOMAINS.get(node.domain, node.domain)
         place = place_of(node)
@@ -190,11 +176,11 @@ class Reader:
             operator=operator,
             function=function,
             captured=captured,
-            typing=_typing(domain, node.op_type, opset, _declared(attributes)),
+            typing=typing_of(domain, node.op_type, opset, _declared(attributes)),
         )
 
     def _attributes(
-        self, node: NodeProto, visible: frozenset[str], opsets: Mapping[str, int], given: Mapping[str, AttributeProto]
+        self, node: NodeProto, visible: set[str], opsets: Mapping[str, int], given: Mapping[str, AttributeProto]
     ) -> tuple[dict[str, Any], list[Program]]:
         values: dict[str, Any] = {}
         programs: list[Program] = []
@@ -204,7 +190,7 @@ class Reader:
                     continue
                 attribute = _renamed(given[attribute.ref_attr_name], attribute.name)
             if attribute.type == AttributeProto.GRAPH:
-                program = self.graph(attribute.g, visible, opsets, given)
+                program = self.graph(attribute.g, frozenset(visible), opsets, given)
                 programs.append(program)
                 values[attribute.name] = program
             else:
@@ -357,22 +343,9 @@ def _renamed(attribute: AttributeProto, name: str) -> AttributeProto:
     return copy
 
 
-_ELEMENT_TYPES = {
-    f"tensor({name.lower().replace('double', 'double')})": number for name, number in TensorProto.DataType.items()
-}
-
-
-@functools.cache
-def _schema(domain: str, op: str, opset: int) -> Any:
-    try:
-        return onnx.defs.get_schema(op, opset, domain)
-    except Exception:  # SchemaError is not exported under one name by every version
-        return None
-
-
 @functools.cache
 def _definition(domain: str, op: str, opset: int) -> FunctionProto | None:
-    schema = _schema(domain, op, opset)
+    schema = schema_of(domain, op, opset)
     if schema is None or not schema.has_function:
         return None
     proto: FunctionProto = schema.function_body
@@ -386,24 +359,3 @@ def _declared(attributes: Mapping[str, Any]) -> int:
         return value.element_type
     named = next((attributes[name] for name in _TYPED_BY if name in attributes), 0)
     return named if isinstance(named, int) else 0
-
-
-def _typing(domain: str, op: str, opset: int, declared: int) -> Typing:
-    inputs, fixed, open_ = _schema_typing(domain, op, opset)
-    if declared:
-        fixed = tuple(declared if is_open else known for known, is_open in zip(fixed, open_))
-    return Typing(inputs, fixed)
-
-
-@functools.cache
-def _schema_typing(domain: str, op: str, opset: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
-    """Per output: the input that shares its type variable, its fixed type, whether only an attribute can tell."""
-    schema = _schema(domain, op, opset)
-    if schema is None:
-        return (), (), ()
-    first: dict[str, int] = {}
-    for position, formal in enumerate(schema.inputs):
-        first.setdefault(formal.type_str, position)
-    inputs = tuple(first.get(formal.type_str, -1) for formal in schema.outputs)
-    fixed = tuple(_ELEMENT_TYPES.get(formal.type_str, 0) for formal in schema.outputs)
-    return inputs, fixed, tuple(i < 0 and not f for i, f in zip(inputs, fixed))

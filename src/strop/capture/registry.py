@@ -26,8 +26,8 @@ class Unfit(Exception):
     """A rule does not cover this form of its operator; the message is the reason."""
 
 
-class Mixed(Unfit):
-    """Inputs whose dtypes differ. Torch's own kernel must answer: decompositions promote where kernels refuse."""
+class Whole(Unfit):
+    """Torch's own kernel must answer, and not its decomposition: that one answers where the kernel refuses."""
 
 
 R = TypeVar("R", bound=Rule)

@@ -7,6 +7,7 @@ loops); other scratch is memory. No operator is known here, only loops, reads, e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,9 +18,11 @@ from strop.code.math import FUNCTIONS, convert
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
+from strop.loops.primitives import step_parts
 
 #: slots of the runtime table that every function receives as its first argument
-STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE = range(7)
+STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, BARRIER = range(8)
+LONGEST_VECTOR = 16  # elements of any target's vectors
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
 
 
@@ -48,13 +51,14 @@ class _Emitter:
         self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
         self.frame = Frame()
         self.cells: dict[tuple[Buffer, tuple[int, ...]], Value] = {}
-        self.registers = register_scratch(nest)
+        self.walk = _divided_walk(nest)
+        self.registers = register_scratch(nest) - frozenset(nest.scratch if self.walk else ())
         self.access = Access(self.frame, frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
         self.access.evaluate = self.value
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
-        self.threaded = bool(nest.loops) and nest.loops[0].mode == "threads"
+        self.threaded = self.walk or _divided(nest)
 
     # ---- the function ----
 
@@ -63,7 +67,7 @@ class _Emitter:
         head = frame.new_block()
         frame.open_scope()
         entry = frame.scopes[0].hoist
-        table = [f"%table{i}" for i in range(7)]
+        table = [f"%table{i}" for i in range(BARRIER + 1)]
         for i, slot in enumerate(table):
             entry.emit(f"{slot} = getelementptr inbounds ptr, ptr %ctx, i64 {i}")
         entry.emit(f"%status = load ptr, ptr {table[STATUS]}, align 8")
@@ -72,7 +76,7 @@ class _Emitter:
         if any(store.guards for store in self.nest.stores):
             entry.emit("%nowhere = alloca i64, align 8")
         if self.threaded:
-            self._thread_range(entry, table)
+            self._team(entry, table)
         self._place_scratch(entry, table)
         self._nest(self.nest, self.nest.loops)
         frame.code.emit("ret void")
@@ -115,23 +119,28 @@ class _Emitter:
         ]
         return "\n".join(lines)
 
-    def _thread_range(self, entry: Block, table: list[str]) -> None:
-        extent = self.nest.loops[0].extent
+    def _team(self, entry: Block, table: list[str]) -> None:
         entry.emit(f"%get_num = load ptr, ptr {table[THREAD_NUM]}, align 8")
         entry.emit("%tid32 = call i32 %get_num()")
         entry.emit("%tid = zext i32 %tid32 to i64")
         entry.emit(f"%get_count = load ptr, ptr {table[NUM_THREADS]}, align 8")
         entry.emit("%team32 = call i32 %get_count()")
         entry.emit("%team = zext i32 %team32 to i64")
-        entry.emit(f"%lo.n = mul i64 %tid, {extent}")
-        entry.emit("%lo = udiv i64 %lo.n, %team")
-        entry.emit(f"%hi.n = add i64 %lo.n, {extent}")
-        entry.emit("%hi = udiv i64 %hi.n, %team")
+        if self.walk:
+            entry.emit(f"%barrier = load ptr, ptr {table[BARRIER]}, align 8")
+
+    def _share(self, extent: int) -> tuple[str, str]:
+        """The part of a loop that this thread takes."""
+        code = self.frame.code
+        start = code.let(f"mul i64 %tid, {extent}")
+        end = code.let(f"add i64 {start}, {extent}")
+        return code.let(f"udiv i64 {start}, %team"), code.let(f"udiv i64 {end}, %team")
 
     def _place_scratch(self, entry: Block, table: list[str]) -> None:
         in_memory = [s for s in self.nest.all_scratch if s not in self.registers]
+        shared = self.nest.scratch if self.walk else ()
         for i, buffer in enumerate(in_memory):
-            if buffer.bytes <= STACK_LIMIT:
+            if buffer.bytes <= STACK_LIMIT and buffer not in shared:
                 entry.emit(f"%stack{i} = alloca [{max(buffer.bytes, 1)} x i8], align 64")
                 self.access.pointers[buffer] = f"%stack{i}"
                 continue
@@ -143,7 +152,8 @@ class _Emitter:
                     entry.emit("%scratch = getelementptr inbounds i8, ptr %scratch.base, i64 %scratch.skip")
                 else:
                     entry.emit("%scratch = getelementptr inbounds i8, ptr %scratch.base, i64 0")
-            entry.emit(f"%room{i} = getelementptr inbounds i8, ptr %scratch, i64 {self.scratch_bytes}")
+            base = "%scratch.base" if buffer in shared else "%scratch"
+            entry.emit(f"%room{i} = getelementptr inbounds i8, ptr {base}, i64 {self.scratch_bytes}")
             self.access.pointers[buffer] = f"%room{i}"
             self.scratch_bytes += (buffer.bytes + 63) // 64 * 64
 
@@ -151,6 +161,10 @@ class _Emitter:
 
     def _nest(self, nest: Nest, loops: tuple[Loop, ...]) -> None:
         if not loops:
+            if self.walk and nest is self.nest:
+                for part in step_parts(nest):
+                    self._together(part)
+                return
             for item in nest.body:
                 if isinstance(item, Store):
                     self._store(item)
@@ -173,6 +187,31 @@ class _Emitter:
             return
         self._loop(nest, loop, rest)
 
+    def _together(self, item: Store | Nest) -> None:
+        """A part of a step that all threads take together: divided among them or done by the first; then they meet."""
+        if isinstance(item, Nest) and _divided(item):
+            self._nest(item, item.loops)
+        else:
+            self._by_first_thread(item)
+        self.frame.code.emit("call void %barrier()")
+
+    def _by_first_thread(self, item: Store | Nest) -> None:
+        frame = self.frame
+        body, done = frame.names.label("first"), frame.names.label("done")
+        first = frame.code.let("icmp eq i64 %tid, 0")
+        frame.code.emit(f"br i1 {first}, label %{body}, label %{done}")
+        frame.new_block().lines.append(f"{body}:")
+        frame.label = body
+        frame.open_scope()
+        if isinstance(item, Store):
+            self._store(item)
+        else:
+            self._nest(item, item.loops)
+        frame.code.emit(f"br label %{done}")
+        frame.close_scope()
+        frame.code.lines.append(f"{done}:")
+        frame.label = done
+
     def _vector_loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
         frame = self.frame
         if frame.chunk is not None:
@@ -188,7 +227,7 @@ class _Emitter:
         """A loop that stays a loop; register scratch that its body changes goes around in phi nodes."""
         frame = self.frame
         threads = loop.mode == "threads"
-        low, high = ("%lo", "%hi") if threads else ("0", str(loop.extent))
+        low, high = self._share(loop.extent) if threads else ("0", str(loop.extent))
         body, done = frame.names.label("loop"), frame.names.label("done")
         before = frame.label
         if threads:
@@ -387,6 +426,17 @@ def _is_product(expr: Expr) -> bool:
     return isinstance(expr, Apply) and expr.op == "mul"
 
 
+def _divided(nest: Nest) -> bool:
+    """Whether threads share the iterations of a loop; one that runs once has nothing to share."""
+    return any(loop.mode == "threads" and loop.extent > 1 for loop in nest.loops)
+
+
+def _divided_walk(nest: Nest) -> bool:
+    """A walk through time with parts that are divided among threads."""
+    sequential = bool(nest.loops) and all(loop.kind == "sequential" for loop in nest.loops)
+    return sequential and any(isinstance(item, Nest) and _divided(item) for item in step_parts(nest))
+
+
 def vector_dtype(nest: Nest) -> str:
     """The element type that decides how many lanes a nest's vectors have; wider values take several registers."""
     found = {store.target.dtype for store in nest.stores}
@@ -404,22 +454,43 @@ def register_scratch(nest: Nest) -> frozenset[Buffer]:
 def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
     """Whether every index into a scratch buffer is a number once loops are expanded, and vectors of it meet vectors."""
     kinds: set[bool] = set()
+    blocks: list[set[tuple[int, int]]] = []
 
-    def known(index: tuple[Index, ...], modes: Mapping[Var, str]) -> bool:
+    def known(index: tuple[Index, ...], loops: Mapping[Var, Loop]) -> bool:
         found = frozenset().union(*(part.vars for part in index)) if index else frozenset()
-        if any(modes.get(v, "serial") not in ("unroll", "vector") for v in found):
+        if any(v not in loops or _mode(loops[v]) not in ("unroll", "vector") for v in found):
             return False
-        lanes = [v for v in found if modes[v] == "vector"]
+        lanes = [v for v in found if _mode(loops[v]) == "vector"]
         kinds.add(bool(lanes))
+        for v in lanes:
+            blocks[-1].update((loops[v].extent, _offset(part, v)) for part in index if part.coefficient(v))
         return all(part.coefficient(v) in (0, 1) for part in index for v in lanes)
 
-    def visit(item: Store | Nest, modes: Mapping[Var, str]) -> bool:
+    def visit(item: Store | Nest, loops: Mapping[Var, Loop]) -> bool:
         if isinstance(item, Nest):
-            inner = {loop.var: "unroll" if loop.extent == 1 else loop.mode for loop in item.loops}
-            return all(visit(i, {**modes, **inner}) for i in item.body)
+            if buffer in item.scratch or not blocks:
+                blocks.append(set())
+            inner = {**loops, **{loop.var: loop for loop in item.loops}}
+            return all(visit(i, inner) for i in item.body)
         uses = [load.index for load in loads(item) if load.buffer == buffer]
         if item.target == buffer:
             uses.append(item.index)
-        return all(known(index, modes) for index in uses)
+        return all(known(index, loops) for index in uses)
 
-    return visit(nest, {}) and len(kinds) <= 1
+    return visit(nest, {}) and len(kinds) <= 1 and all(map(_same_vectors, blocks))
+
+
+def _mode(loop: Loop) -> str:
+    return "unroll" if loop.extent == 1 else loop.mode
+
+
+def _offset(part: Index, lane: Var) -> int:
+    """What every offset of a vector along `lane` is a multiple of."""
+    return math.gcd(part.const, *(factor for atom, factor in part.terms if atom != lane))
+
+
+def _same_vectors(uses: set[tuple[int, int]]) -> bool:
+    """Whether accesses of these extents and offsets divide a buffer into the same vectors, of whatever length."""
+    if all(extent % LONGEST_VECTOR == 0 and offset % LONGEST_VECTOR == 0 for extent, offset in uses):
+        return True
+    return len({extent for extent, _ in uses}) <= 1 and all(offset % extent == 0 for extent, offset in uses)

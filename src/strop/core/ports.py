@@ -5,10 +5,10 @@ cycles its result can be used. Ports are single characters; their names only tel
 than a pipe, an operation takes several passes; where a core has other ports for its widest vectors, `wide` says so.
 
 Sources: znver3 and znver4: AMD's Software Optimization Guides for families 19h (publications 56665 and 57647); those
-of znver4 were timed as well, 512-bit loads, broadcasts, stores, gathers, divisions and store forwarding among them. Intel's: the Optimization Reference Manual (248966) and its
-instruction throughput tables. neoverse-n1 and -v1: Arm's Software Optimization Guides (PJDOC-466751330-9707,
-PJDOC-466751330-10325). apple-m1: Apple's CPU Optimization Guide. Where these leave a gap, numbers are rounded from
-neighbours: they are meant for ranking.
+of znver4 were timed as well, 512-bit loads, broadcasts, stores, gathers, divisions and store forwarding among them.
+Intel's: the Optimization Reference Manual (248966) and its instruction throughput tables. neoverse-n1 and -v1: Arm's
+Software Optimization Guides (PJDOC-466751330-9707, PJDOC-466751330-10325). apple-m1: Apple's CPU Optimization Guide.
+Where these leave a gap, numbers are rounded from neighbours: they are meant for ranking.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ports:
 
     name: str
     width: float  # instructions that enter per cycle
-    window: int  # instructions that can wait for their operands at once
+    window: int  # instructions in flight
     pipe_bits: int  # what one pass of a vector pipe handles
     uses: Mapping[str, Use]
     wide: Mapping[str, Use] = field(default_factory=dict)  # in place of `uses` for vectors wider than 256 bits
@@ -41,6 +41,8 @@ class Ports:
     store_bits: int = 256
     load_latency: float = 7.0  # into a vector register
     forward: float = 6.0  # from a store to what a load of the same address brings
+    waiting: int = 96  # instructions that can wait for their operands at once
+    spill: float = 1.4  # cycles of a spilled vector beside its load or store: stacks are aligned to 16 bytes only
     mispredict: float = 15.0  # lost when a loop ends that is too long to be foreseen
     foreseen: int = 24  # iterations up to which the end of a loop is foreseen
 
@@ -51,44 +53,47 @@ _ZEN = {
     "shuffle": Use("12", 1), "cross": Use("12", 4), "convert": Use("23", 3), "round": Use("23", 3),
     "estimate": Use("01", 4), "div": Use("1", 11, 3), "sqrt": Use("1", 15, 5), "scalar div": Use("1", 10.5, 3),
     "scalar sqrt": Use("1", 14, 5), "transfer": Use("23", 4), "mask": Use("12", 3), "blend": Use("0123", 1),
-    "gather": Use("1", 20, 8, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1), "int": Use("abcd", 1), "multiply": Use("b", 3),
-    "divide": Use("c", 18, 8, 2), "branch": Use("ae", 1), "call": Use("abcd", 20, 20, 20),
+    "gather": Use("1", 20, 8, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1),
+    "int": Use("abcd", 1), "multiply": Use("b", 3), "divide": Use("c", 18, 8, 2), "branch": Use("ae", 1),
+    "call": Use("abcd", 20, 20, 20),
 }  # fmt: skip
 
 _INTEL = {
     "fma": Use("01", 4), "mul": Use("01", 4), "add": Use("01", 4), "max": Use("01", 4), "compare": Use("01", 4),
-    "logic": Use("015", 1), "vector int": Use("015", 1), "shift": Use("01", 1), "vector mul": Use("01", 5), "shuffle": Use("5", 1),
-    "cross": Use("5", 3), "convert": Use("01", 4), "round": Use("01", 8, 1, 2), "estimate": Use("0", 4),
-    "div": Use("0", 11, 5), "sqrt": Use("0", 12, 6), "scalar div": Use("0", 11, 3), "scalar sqrt": Use("0", 12, 3),
-    "transfer": Use("05", 2), "mask": Use("05", 3), "blend": Use("015", 1), "gather": Use("LM", 20, 4, 8),
-    "load": Use("LM", 5), "store": Use("S", 1), "int store": Use("S", 1), "int": Use("0156", 1), "multiply": Use("1", 3),
-    "divide": Use("0", 26, 6, 10), "branch": Use("06", 1), "call": Use("0156", 20, 20, 20),
+    "logic": Use("015", 1), "vector int": Use("015", 1), "shift": Use("01", 1), "vector mul": Use("01", 5),
+    "shuffle": Use("5", 1), "cross": Use("5", 3), "convert": Use("01", 4), "round": Use("01", 8, 1, 2),
+    "estimate": Use("0", 4), "div": Use("0", 11, 5), "sqrt": Use("0", 12, 6), "scalar div": Use("0", 11, 3),
+    "scalar sqrt": Use("0", 12, 3), "transfer": Use("05", 2), "mask": Use("05", 3), "blend": Use("015", 1),
+    "gather": Use("LM", 20, 4, 8), "load": Use("LM", 5), "store": Use("S", 1), "int store": Use("S", 1),
+    "int": Use("0156", 1), "multiply": Use("1", 3), "divide": Use("0", 26, 6, 10), "branch": Use("06", 1),
+    "call": Use("0156", 20, 20, 20),
 }  # fmt: skip
 
 #: two 512-bit pipes: the fused pair 0+1 and port 5
 _INTEL_WIDE = {
     "fma": Use("05", 4), "mul": Use("05", 4), "add": Use("05", 4), "max": Use("05", 4), "compare": Use("5", 4),
-    "logic": Use("05", 1), "vector int": Use("05", 1), "shift": Use("0", 1), "vector mul": Use("05", 5), "convert": Use("05", 4),
-    "round": Use("05", 8, 1, 2), "estimate": Use("05", 7, 2), "div": Use("0", 17, 10), "sqrt": Use("0", 19, 12),
-    "blend": Use("05", 1),
+    "logic": Use("05", 1), "vector int": Use("05", 1), "shift": Use("0", 1), "vector mul": Use("05", 5),
+    "convert": Use("05", 4), "round": Use("05", 8, 1, 2), "estimate": Use("05", 7, 2), "div": Use("0", 17, 10),
+    "sqrt": Use("0", 19, 12), "blend": Use("05", 1),
 }  # fmt: skip
 
 _ARM = {
     "fma": Use("vw", 4), "mul": Use("vw", 3), "add": Use("vw", 2), "max": Use("vw", 2), "compare": Use("vw", 2),
-    "logic": Use("vw", 2), "vector int": Use("vw", 2), "shift": Use("w", 2), "vector mul": Use("v", 4), "shuffle": Use("vw", 2),
-    "cross": Use("vw", 2), "convert": Use("v", 3), "round": Use("v", 3), "estimate": Use("v", 3),
-    "div": Use("v", 10, 8), "sqrt": Use("v", 12, 9), "scalar div": Use("v", 9, 5), "scalar sqrt": Use("v", 10, 6),
-    "transfer": Use("w", 3), "mask": Use("vw", 2), "blend": Use("vw", 2), "gather": Use("LM", 12, 4, 8),
-    "load": Use("LM", 4), "store": Use("LM", 1), "int store": Use("LM", 1), "int": Use("abm", 1), "multiply": Use("m", 2),
-    "divide": Use("m", 12, 12), "branch": Use("x", 1), "call": Use("abm", 20, 20, 20),
+    "logic": Use("vw", 2), "vector int": Use("vw", 2), "shift": Use("w", 2), "vector mul": Use("v", 4),
+    "shuffle": Use("vw", 2), "cross": Use("vw", 2), "convert": Use("v", 3), "round": Use("v", 3),
+    "estimate": Use("v", 3), "div": Use("v", 10, 8), "sqrt": Use("v", 12, 9), "scalar div": Use("v", 9, 5),
+    "scalar sqrt": Use("v", 10, 6), "transfer": Use("w", 3), "mask": Use("vw", 2), "blend": Use("vw", 2),
+    "gather": Use("LM", 12, 4, 8), "load": Use("LM", 4), "store": Use("LM", 1), "int store": Use("LM", 1),
+    "int": Use("abm", 1), "multiply": Use("m", 2), "divide": Use("m", 12, 12), "branch": Use("x", 1),
+    "call": Use("abm", 20, 20, 20),
 }  # fmt: skip
 
 _WIDE_ARM = {name: replace(use, ports="vwyz") if use.ports in ("vw", "v") else use for name, use in _ARM.items()}
 
-ZEN3 = Ports("znver3", 6, 200, 256, _ZEN, load_bits=256, store_bits=256, forward=10.0)
-ZEN4 = replace(ZEN3, name="znver4", window=220, forward=11.0)
+ZEN3 = Ports("znver3", 6, 256, 256, _ZEN, load_bits=256, store_bits=256, forward=10.0)
+ZEN4 = replace(ZEN3, name="znver4", window=320, waiting=128, forward=11.0)
 ZEN5 = replace(
-    ZEN4, name="znver5", width=8, window=320, pipe_bits=512, load_bits=512, store_bits=512,
+    ZEN4, name="znver5", width=8, window=448, waiting=160, pipe_bits=512, load_bits=512, store_bits=512,
     uses={**_ZEN, "add": Use("23", 2), "int": Use("abcdfg", 1)},
 )  # fmt: skip
 HASWELL = Ports("haswell", 4, 192, 256, {**_INTEL, "fma": Use("01", 5), "mul": Use("01", 5), "add": Use("1", 3)})
@@ -99,7 +104,9 @@ NEOVERSE_N1 = Ports("neoverse-n1", 4, 128, 128, _ARM, load_bits=128, store_bits=
 NEOVERSE_V1 = replace(NEOVERSE_N1, name="neoverse-v1", width=8, window=256, uses=_WIDE_ARM)
 APPLE_M1 = replace(
     NEOVERSE_V1, name="apple-m1", window=630, load_latency=5.0,
-    uses={**_WIDE_ARM, "load": Use("LMN", 4), "store": Use("ST", 1), "int store": Use("ST", 1), "int": Use("abcdmn", 1)},
+    uses={
+        **_WIDE_ARM, "load": Use("LMN", 4), "store": Use("ST", 1), "int store": Use("ST", 1), "int": Use("abcdmn", 1),
+    },
 )  # fmt: skip
 
 #: name of a target → its cores; the generic names stand for the machines that they were made for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from strop.core.passes import Pass, Verdict, no, yes
-from strop.loops.index import Var, index_of
+from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, neutral, replace_loads
 from strop.loops.primitives import pieces
 
@@ -54,9 +54,7 @@ class Block(Pass):
         place = tuple(index_of(loop.var) for loop in inside)
         kept = {b: Buffer(f"{b.name}.sum", b.dtype, shape, "scratch") for b in summed}
         parts: list[Store | Nest] = []
-        start = tuple(
-            Store(kept[b], place, Const(neutral(str(how), b.dtype), b.dtype)) for b, how in summed.items()
-        )
+        start = tuple(Store(kept[b], place, Const(neutral(str(how), b.dtype), b.dtype)) for b, how in summed.items())
         parts.append(Nest(inside, start))
         first = 0
         position = next(i for i, loop in enumerate(reduce.loops) if loop.name == self.loop)
@@ -91,15 +89,14 @@ class Block(Pass):
         return Nest((Loop(outer, "reduce"), *inside), (*before, shorter, *add), ir.scratch)
 
     def _finish(
-        self, ir: Nest, at: int, inside: tuple[Loop, ...], place: tuple[object, ...], kept: dict[Buffer, Buffer]
+        self, ir: Nest, at: int, inside: tuple[Loop, ...], place: tuple[Index, ...], kept: dict[Buffer, Buffer]
     ) -> Nest:
         """What followed the reduction, reading the sums that were kept."""
 
         def read(load: Load) -> Load:
-            return Load(kept[load.buffer], place) if load.buffer in kept else load  # type: ignore[arg-type]
+            return Load(kept[load.buffer], place) if load.buffer in kept else load
 
-        body = tuple(
-            replace(item, value=replace_loads(item.value, read)) for item in ir.body[at + 1 :] if isinstance(item, Store)
-        )
+        after = [item for item in ir.body[at + 1 :] if isinstance(item, Store)]
+        body = tuple(replace(item, value=replace_loads(item.value, read)) for item in after)
         used = {s.target for s in body} | {load.buffer for s in body for load in s.loads}
         return Nest(inside, body, tuple(b for b in ir.scratch if b in used and b not in kept))

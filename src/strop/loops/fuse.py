@@ -28,6 +28,8 @@ EXPENSIVE = frozenset((
 ))  # fmt: skip
 SCALE_POINTS = 400  # points of an image from which scaling weights is cheaper than scaling the image
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
+#: an expression with more operations, or deeper, is computed into memory: compilers of all kinds recurse over it
+LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
 
 
 def fuse(lowered: Lowered, journal: Journal) -> Lowered:
@@ -236,6 +238,8 @@ def can_inline(producer: Nest, consumer: Step, readers: int) -> Verdict:
         return yes("it reads nothing")
     if readers > 1 and any(load.guards or any(i.is_data for i in load.index) for load in loads(store)):
         return no("it is read twice and its own reads are guarded or data-dependent")
+    if len(used) > LONGEST_EXPRESSION or _depth(store.value) > DEEPEST_EXPRESSION:
+        return no(f"its expression has {len(used)} operations already")
     evaluations = _evaluations(consumer, store.target)
     size = max(store.target.size, 1)
     expensive = bool(EXPENSIVE & set(used))
@@ -250,6 +254,10 @@ def _operations(expr: Expr) -> list[str]:
     if not isinstance(expr, Apply):
         return []
     return [expr.op, *(op for arg in expr.args for op in _operations(arg))]
+
+
+def _depth(expr: Expr) -> int:
+    return 1 + max(map(_depth, expr.args), default=0) if isinstance(expr, Apply) else 0
 
 
 def _evaluations(nest: Nest, buffer: Buffer, around: int = 1) -> int:

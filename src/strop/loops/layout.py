@@ -387,7 +387,7 @@ def halo(buffer: Buffer, logical: tuple[int, ...], layout: Layout, name: str) ->
                     low, size = first, count
                 elif d in zeros and d not in narrow:
                     low, size = -zeros[d][0], extent + sum(zeros[d])
-                var = Var(f"{name}{len(parts)}.{d}", size)
+                var = Var(f"edge{len(parts)}.{d}", size)
                 loops.append(Loop(var))
                 index.append(index_of(var) + low)
             order = _physical_order(layout, len(logical))

@@ -338,6 +338,14 @@ def _neutral(store: Store) -> Const:
     return Const(neutral(str(store.reduce), store.target.dtype), store.target.dtype)
 
 
+def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
+    """Every (sub)nest that owns a loop of this name, with the names of the loops around what is inside of it."""
+    names = tuple(loop.name for loop in nest.loops)
+    if name in names:
+        return [(nest, (*around, *names[: names.index(name) + 1]))]
+    return [found for item in nest.body if isinstance(item, Nest) for found in _paths(item, name, (*around, *names))]
+
+
 @dataclass(frozen=True)
 class Pack(Pass):
     """… w[f(n, k)] …   →   … p[n÷by, k, n mod by] …   where p holds the same elements in the order of reading
@@ -359,15 +367,36 @@ class Pack(Pass):
             return found
         if self.by < 1:
             return no(f"`by` must be at least 1, got {self.by}", ir.name)
+        names = (self.along, *self.order)
+        if len(set(names)) != len(names):
+            return no("a loop is named twice", ir.name)
+        several = [name for name in names if len({loop.var for loop in ir.all_loops if loop.name == name}) > 1]
+        if several:
+            return no(f"there are loops `{several[0]}` of several extents", ir.name)
         reads = self._reads(ir)
         if len(reads) != 1:
             return no(f"`{self.buffer}` is read in {len(reads)} ways, a packed copy serves one", ir.name)
-        allowed = {self.along, *self.order, *self._outside(ir)}
-        missing = sorted(v.name for v in reads[0].vars if v.name not in allowed)
+        if reads[0].buffer in (*ir.writes, *ir.all_scratch):
+            return no(f"`{self.buffer}` is written here", ir.name)
+        if not self.at and reads[0].buffer.space not in ("param", "packed", "const"):
+            return no(f"`{self.buffer}` changes at every call: say where it is packed (`at`)", ir.name)
+        return self._places(ir, reads[0])
+
+    def _places(self, ir: Nest, read: Load) -> Verdict:
+        """Whether the loops around the read and around the copy are those that the packed copy needs."""
+        depends = {v.name for v in read.vars}
+        idle = [name for name in self.order if name not in depends]
+        if idle:
+            return no(f"the read does not depend on `{idle[0]}`", ir.name)
+        outside = [name for name in self._outside(ir) if name in (self.along, *self.order)]
+        if outside:
+            return no(f"`{outside[0]}` is outside of `{self.at}`", ir.name)
+        missing = sorted(depends - {self.along, *self.order, *self._outside(ir)})
         if missing:
             return no(f"the read also depends on `{missing[0]}`", ir.name)
-        if self.at and self.along in self._outside(ir):
-            return no(f"`{self.along}` is outside of `{self.at}`", ir.name)
+        inside = sum(read in loads(s) for owner, _ in _paths(ir, self.at) for s in owner.stores)
+        if self.at and inside != sum(read in loads(s) for s in ir.stores):
+            return no(f"`{self.buffer}` is read outside of `{self.at}` too", ir.name)
         return yes()
 
     def _reads(self, ir: Nest) -> list[Load]:
@@ -377,10 +406,7 @@ class Pack(Pass):
 
     def _outside(self, ir: Nest) -> tuple[str, ...]:
         """Loops around the copy: the copy holds what one iteration of them needs."""
-        if not self.at:
-            return ()
-        owner, position = find_loop(ir, self.at) or (ir, 0)
-        return tuple(loop.name for loop in owner.loops[: position + 1])
+        return next((around for _, around in _paths(ir, self.at)), ())
 
     def _loops(self, ir: Nest) -> tuple[Loop, tuple[Loop, ...]]:
         by_name = {loop.name: loop for loop in ir.all_loops}
@@ -599,22 +625,49 @@ def _vector_verdict(nest: Nest, name: str, outside: str | None) -> Verdict:
 
 @dataclass(frozen=True)
 class Parallelise(_SetMode):
-    """for i: S(i)   →   the iterations are divided among the threads"""
+    """for i: S(i)   →   the iterations are divided among the threads
+
+    A part of a walk through time may be divided too: all threads take each step together.
+    """
 
     def check(self, ir: Nest) -> Verdict:
         found = _exists(ir, self.loop)
         if not found:
             return found
-        heads = [ir] if ir.loops else [item for item in ir.body if isinstance(item, Nest)]
-        for head in heads:
-            if not head.loops or head.loops[0].name != self.loop:
-                return no("only the outermost loop of a nest is divided among threads", ir.name)
-            if head.loops[0].kind != "parallel":
-                return no(f"`{self.loop}` is {head.loops[0].kind}", ir.name)
+        if ir.loops and all(loop.kind == "sequential" for loop in ir.loops):
+            heads = [leading(part) for part in step_parts(ir) if isinstance(part, Nest) and part.loops]
+            named = [loop for loop in heads if loop.name == self.loop]
+            whole = bool(named)
+        else:
+            parts = [ir] if ir.loops else [item for item in ir.body if isinstance(item, Nest)]
+            named = [part.loops[0] for part in parts if part.loops and part.loops[0].name == self.loop]
+            whole = len(named) == len(parts)
+        if not whole:
+            return no("only the outermost loop of a nest is divided among threads", ir.name)
+        if any(loop.kind != "parallel" for loop in named):
+            return no(f"`{self.loop}` is {named[0].kind}", ir.name)
         return yes()
 
     def apply(self, ir: Nest) -> Nest:
         return self._set(ir, "threads")
+
+
+def step_parts(nest: Nest) -> list[Store | Nest]:
+    """The body of a nest; pieces that a split has made of a part count as parts."""
+    found: list[Store | Nest] = []
+    for item in nest.body:
+        pieces = isinstance(item, Nest) and all(loop.extent == 1 for loop in item.loops) and not item.scratch
+        if isinstance(item, Nest) and pieces and all(isinstance(part, Nest) for part in item.body):
+            ones = {loop.var: index_of(0) for loop in item.loops}
+            found += step_parts(item.substitute(ones))
+        else:
+            found.append(item)
+    return found
+
+
+def leading(nest: Nest) -> Loop:
+    """The outermost loop that runs more than once, if one does."""
+    return next((loop for loop in nest.loops if loop.extent > 1), nest.loops[0])
 
 
 def ready(nest: Nest, vector: str | None = None) -> Verdict:

@@ -264,12 +264,18 @@ def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
     """The nest with names that say nothing, and which buffer each stands for."""
     found = list(dict.fromkeys((*nest.reads, *nest.writes)))
     new = {b: Buffer(f"b{i}", b.dtype, b.shape, b.space) for i, b in enumerate(found)}
-    plain = replace(_anonymous(rename(nest, new)), name="k")
+    scratch: dict[Buffer, Buffer] = {}
+    for held in nest.all_scratch:  # the last part of a name says what it is for; what is before it is the model's
+        last = held.name.rpartition(".")[2]
+        taken = sum(other.name.rstrip("0123456789") == last for other in scratch.values())
+        scratch[held] = replace(held, name=f"{last}{taken or ''}")
+    plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
     return plain, {short: b for b, short in new.items()}
 
 
-def _anonymous(nest: Nest) -> Nest:
+def _anonymous(nest: Nest, scratch: Mapping[Buffer, Buffer]) -> Nest:
     from strop.graph.ir import NOWHERE
 
-    body = tuple(_anonymous(item) if isinstance(item, Nest) else item for item in nest.body)
-    return replace(nest, body=body, name="", origin=NOWHERE, note="")
+    body = tuple(_anonymous(item, scratch) if isinstance(item, Nest) else item for item in nest.body)
+    held = tuple(scratch[s] for s in nest.scratch)
+    return replace(nest, body=body, scratch=held, name="", origin=NOWHERE, note="")

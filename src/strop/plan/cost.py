@@ -7,7 +7,7 @@ tile takes as long as the slower of them, and a little of the other, since neith
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd, prod
@@ -18,9 +18,13 @@ from strop.core.cache import Cache
 from strop.core.dtypes import SIZES
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Nest, Store, loads
-from strop.plan.footprint import Level, Traffic, tree
+from strop.plan.footprint import Level, Lines, Traffic, tree
+from strop.plan.sketch import sketch
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
+LEVELS = ("L2", "L3", "DRAM", "TLB")
+TLB_CYCLES = 0.2  # of a page that the second TLB knows: the walk runs beside other work
+CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
 KEPT_LOOPS = 1  # loops around a tile that are compiled with it
 
 
@@ -83,22 +87,27 @@ class Facts:
     tiles: tuple[_Tile, ...]
     stretches: tuple[Stretch, ...]
     crossing: tuple[float, ...]
-    fetched: Mapping[str, Mapping[tuple[int, Buffer, bool], float]]
+    fetched: Mapping[str, Lines]
 
 
 def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None = None) -> Cost:
-    """What a scheduled nest costs."""
-    return weigh(nest, examine(nest, target, cache), target, threads)
+    """What a scheduled nest costs, by the assembly of its tiles."""
+    return weigh(nest, examine(nest, target, lambda tile: read_tile(tile, target, cache)), target, threads)
 
 
-def examine(nest: Nest, target: Target, cache: Cache | None = None) -> Facts:
-    """Compile the tiles of a nest and count what its loops fetch."""
+def guess(nest: Nest, target: Target, threads: int = 1) -> Cost:
+    """What it should cost by the nest alone: rougher, and quick enough for a whole space."""
+    return weigh(nest, examine(nest, target, lambda tile: sketch(tile, target)), target, threads)
+
+
+def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch]) -> Facts:
+    """Read the tiles of a nest and count what its loops fetch."""
     registers = register_scratch(nest)
     tiles = tuple(_tiles(nest, registers, ()))
     root = tree(nest, {tile.nest: i for i, tile in enumerate(tiles)}, registers)
     return Facts(
         tiles,
-        tuple(read_tile(tile.code, target, cache) for tile in tiles),
+        tuple(read(tile.code) for tile in tiles),
         tuple(_crossing(tile.code, target) for tile in tiles),
         {level.name: Traffic(root, level).lines() for level in _levels(target)},
     )
@@ -110,17 +119,21 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
     for i, (tile, stretch) in enumerate(zip(facts.tiles, facts.stretches)):
         terms = _core(stretch, facts.crossing[i], target)
         terms = {name: cycles * tile.times for name, cycles in terms.items()}
+        scattered: dict[str, float] = {}
         for level in _levels(target):
-            terms[level.name] = _memory(level, facts.fetched[level.name], i, target)
+            lines = facts.fetched[level.name]
+            scattered[level.name] = _memory(level, lines, i, True, target)
+            terms[level.name] = scattered[level.name] + _memory(level, lines, i, False, target)
         _, hottest = _hottest(stretch)
-        parts.append(Part(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
+        parts.append(Part(tile.times, terms, _together(terms, scattered), hottest.spills, hottest.busiest))
     overhead = sum(tile.overhead for tile in facts.tiles)
     total = {name: sum(part.terms.get(name, 0.0) for part in parts) for name in (*BOUNDS, "TLB")}
     cycles = sum(part.cycles for part in parts) + overhead
     if nest.loops and nest.loops[0].mode == "threads":
         extent = nest.loops[0].extent
         cycles = cycles * -(-extent // threads) / extent + target.fork_join_us * target.ghz * 1e3
-    return Cost(nest.name, target.name, cycles, {k: v for k, v in total.items() if v}, tuple(parts), overhead, target.ghz)
+    terms = {name: spent for name, spent in total.items() if spent}
+    return Cost(nest.name, target.name, cycles, terms, tuple(parts), overhead, target.ghz)
 
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------
@@ -157,26 +170,21 @@ def _tiles(nest: Nest, registers: frozenset[Buffer], around: tuple[Nest, ...]) -
 
 
 def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]:
-    """Cycles of one run of a tile, as if each bound were alone."""
-    totals = {"ports": 0.0, "front end": 0.0, "latency": 0.0, "core": 0.0}
-    _add_up(stretch, 1, target, totals, crossing)
-    return totals
-
-
-def _add_up(stretch: Stretch, times: int, target: Target, totals: dict[str, float], crossing: float) -> None:
-    times *= stretch.trips
+    """Cycles of one run of a tile, as if each bound were alone; `core` is what they come to together."""
     ports = target.ports
-    loads = (stretch.loads + 1.4 * stretch.vector_loads * crossing) / len(ports.uses["load"].ports)
-    busy = max(stretch.ports, loads)
-    totals["ports"] += times * busy
-    totals["front end"] += times * stretch.front
-    chain = 0.0 if stretch.inside else max(stretch.chain, stretch.path * stretch.size / ports.window)
-    totals["latency"] += times * chain
-    totals["core"] += times * max(busy, stretch.front, chain)
+    loads = (stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing) / len(ports.uses["load"].ports)
+    busy = max(stretch.ports, loads) + ports.spill * min(stretch.spilled, ports.waiting)
+    inner = [_core(one, crossing, target) for one in stretch.inside]
+    found = {
+        "ports": busy + sum(one["ports"] for one in inner),
+        "front end": stretch.front + sum(one["front end"] for one in inner),
+        "latency": stretch.chain or sum(one["latency"] for one in inner),
+        "core": max(max(busy, stretch.front) + sum(one["core"] for one in inner), stretch.chain),
+    }
+    found = {name: cycles * stretch.trips for name, cycles in found.items()}
     if stretch.trips > ports.foreseen:
-        totals["core"] += times / stretch.trips * ports.mispredict
-    for inner in stretch.inside:
-        _add_up(inner, times, target, totals, crossing)
+        found["core"] += ports.mispredict
+    return found
 
 
 def _crossing(nest: Nest, target: Target) -> float:
@@ -217,24 +225,28 @@ def _levels(target: Target) -> tuple[Level, ...]:
     line = target.line
     return (
         Level("L2", target.l1 // line, line, target.l1 // line // 8),
-        Level("L3", target.l2 // line, line, target.l2 // line // 8),
-        Level("DRAM", target.l3 // line, line),
-        Level("TLB", 72, 4096),
+        Level("L3", target.l2 // line, line, tight=0.6, full=1.1),  # by physical addresses: pages fall on few sets
+        Level("DRAM", target.l3 // line, line, tight=0.4, full=1.0),  # others use it too
+        Level("TLB", 64, 4096),
     )
 
 
-def _memory(level: Level, fetched: Mapping[tuple[int, Buffer, bool], float], part: int, target: Target) -> float:
-    lines = sum(n * (1.1 if writes else 1.0) for (owner, _, writes), n in fetched.items() if owner == part)
+def _memory(level: Level, fetched: Lines, part: int, scattered: bool, target: Target) -> float:
+    """Cycles for the lines that come from a level; that written ones go back as well is hidden for the most part."""
+    lines = 0.0
+    for key, count in fetched.items():
+        if key.part == part and key.scattered == scattered:
+            lines += count * (1.1 if key.writes else 1.0)
     if level.name == "TLB":
-        return lines * 1.0
+        return lines * TLB_CYCLES
     at = {"L2": 1, "L3": 2, "DRAM": 3}[level.name]
     return lines * level.line / target.bandwidth[at]
 
 
-def _together(terms: Mapping[str, float]) -> float:
-    """The slower of core and memory, and a share of what it does not hide."""
-    core = terms["core"]
-    levels = [terms[name] for name in ("L2", "L3", "DRAM", "TLB")]
+def _together(terms: Mapping[str, float], scattered: Mapping[str, float]) -> float:
+    """Streams run beside the core, and what is slower counts, with a share of the other. Lines that are fetched for an
+    element or two are waited for."""
+    core = terms["core"] + sum(scattered.values())
+    levels = [terms[name] - scattered[name] for name in LEVELS]
     memory = max(levels) + 0.2 * (sum(levels) - max(levels))
-    longest, other = max(core, memory), min(core, memory)
-    return longest + 0.2 * other
+    return max(core, memory) + 0.2 * min(core, memory)

@@ -61,7 +61,7 @@ def lost(best: Cost, other: Cost) -> str:
     return f"{name} {other.terms.get(name, 0.0):,.0f} cycles instead of {best.terms.get(name, 0.0):,.0f}"
 
 
-def nests(steps: Sequence[tuple[str, Nest]], target: Target, threads: int = 1, cache: Cache | None = None) -> str:
+def what_holds(steps: Sequence[tuple[str, Nest]], target: Target, threads: int = 1, cache: Cache | None = None) -> str:
     """What holds each of several scheduled nests, the slowest first; equal ones are counted once."""
     known: dict[Nest, Cost] = {}
     rows = []

@@ -19,12 +19,14 @@ from strop.loops.ir import Buffer, Loop, Nest, Store, loads
 
 @dataclass(frozen=True)
 class Level:
-    """A cache as its users see it: `lines` of `line` bytes in `sets` sets."""
+    """A cache as its users see it: `lines` of `line` bytes in `sets` sets, and how well it keeps what is in it."""
 
     name: str
     lines: int
     line: int
     sets: int = 1
+    tight: float = 0.8  # the share up to which everything stays
+    full: float = 1.2  # the share from which nothing stays
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,24 @@ def _values(atom: Var | Quotient | Remainder | Indirect, moving: frozenset[Var])
 
 
 @dataclass(frozen=True)
+class Key:
+    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces."""
+
+    part: int
+    buffer: Buffer
+    writes: bool
+    scattered: bool
+
+
+Lines = dict[Key, float]
+
+
+@dataclass(frozen=True)
 class _Touched:
     lines: float
-    crowded: float  # lines as they count against the capacity: more where they share few sets
+    crowded: float  # the share of the sets that it can reach which it fills
     span: int
+    run: int  # elements that lie side by side
 
 
 def touched(offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level) -> _Touched:
@@ -132,13 +148,14 @@ def touched(offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level)
     whole = -(-buffer.size // line)
     lines = min(count * per_run, float(whole))
     if level.sets <= 1 or lines <= 1:
-        return _Touched(lines, lines, span)
-    covered = min(level.sets, int(per_run) or 1)
+        return _Touched(lines, lines / level.lines, span, run)
+    around = level.sets * line  # elements after which sets repeat
+    covered, step = min(level.sets, -(-run // line)), around
     for stride, number in far:
-        period = level.sets // gcd(level.sets, max(1, stride // line))
-        covered = min(level.sets, covered * min(number, period))
-    reach = min(lines, level.sets)
-    return _Touched(lines, lines * max(1.0, reach / covered), span)
+        step = gcd(step, stride)
+        covered = min(covered * min(number, around // gcd(around, stride)), level.sets)
+    covered = min(covered, around // max(step, line) * -(-run // line))
+    return _Touched(lines, lines / (max(covered, 1) * level.lines / level.sets), span, run)
 
 
 class Traffic:
@@ -146,22 +163,23 @@ class Traffic:
 
     def __init__(self, root: Node, level: Level) -> None:
         self.root, self.level = root, level
-        self._footprints: dict[int, tuple[dict[tuple[int, Buffer, bool], float], float]] = {}
+        self._footprints: dict[int, tuple[Lines, float]] = {}
 
-    def lines(self) -> dict[tuple[int, Buffer, bool], float]:
+    def lines(self) -> Lines:
         """What a repeated execution fetches: nothing where all of it stays."""
         stays = self._fits(self.root)
         if stays >= 1.0:
             return {}
         return {key: (1.0 - stays) * lines for key, lines in self._misses(self.root).items()}
 
-    def _misses(self, node: Node) -> dict[tuple[int, Buffer, bool], float]:
+    def _misses(self, node: Node) -> Lines:
         once, _ = self._footprint(node)
         fits = self._fits(node)
-        if fits >= 1.0 or not node.children:
+        written_out = node.loop is not None and node.loop.mode in ("unroll", "vector")
+        if fits >= 1.0 or not node.children or written_out:  # what is written out loads each element once
             return once
         times, reuse = (node.loop.extent, self._body_fits(node)) if node.loop is not None else (1, 0.0)
-        again: dict[tuple[int, Buffer, bool], float] = {}
+        again: Lines = {}
         if reuse < 1.0:
             for child in node.children:
                 for key, lines in self._misses(child).items():
@@ -180,40 +198,64 @@ class Traffic:
 
     def _fits(self, node: Node) -> float:
         """1 where everything that the node touches stays in the level, 0 where nothing is left for a second time."""
-        share = self._footprint(node)[1] / self.level.lines
-        return min(1.0, max(0.0, (1.15 - share) / 0.4))
+        share = self._footprint(node)[1]
+        return min(1.0, max(0.0, (self.level.full - share) / (self.level.full - self.level.tight)))
 
-    def _footprint(self, node: Node) -> tuple[dict[tuple[int, Buffer, bool], float], float]:
-        """Lines by part and buffer, and the whole as it counts against the capacity."""
+    def _footprint(self, node: Node) -> tuple[Lines, float]:
+        """Lines by part and buffer, and the share of the level that they take: of all of it, or of the sets that one
+        buffer can reach, whichever is more."""
         known = self._footprints.get(id(node))
         if known is None:
             known = self._footprints[id(node)] = self._measure(node)
         return known
 
-    def _measure(self, node: Node) -> tuple[dict[tuple[int, Buffer, bool], float], float]:
+    def _measure(self, node: Node) -> tuple[Lines, float]:
         groups: dict[tuple[Buffer, tuple[object, ...]], list[Access]] = {}
         for access in node.accesses:
             groups.setdefault((access.buffer, access.offset.terms), []).append(access)
-        found: dict[tuple[int, Buffer, bool], float] = {}
-        crowded: dict[Buffer, float] = {}
-        plain: dict[Buffer, float] = {}
+        by_buffer: dict[Buffer, list[tuple[_Touched, list[Access]]]] = {}
         for (buffer, _), group in groups.items():
             one = touched(group[0].offset, buffer, node.vars, self.level)
-            apart = len(list(_apart(group, one.span)))
-            crowded[buffer] = crowded.get(buffer, 0.0) + one.crowded * apart
-            plain[buffer] = plain.get(buffer, 0.0) + one.lines * apart
-            shares = dict.fromkeys((a.part, a.writes) for a in group)
+            by_buffer.setdefault(buffer, []).append((one, group))
+        found: Lines = {}
+        total, most = 0.0, 0.0
+        for buffer, several in by_buffer.items():
+            lines, crowded = self._union(buffer, several, node.vars, found)
+            total += lines
+            most = max(most, crowded)
+        return found, max(total / self.level.lines, most)
+
+    def _union(
+        self, buffer: Buffer, several: list[tuple[_Touched, list[Access]]], moving: frozenset[Var], found: Lines
+    ) -> tuple[float, float]:
+        """Lines of a buffer that any of its accesses reach: what lies in the same place counts once."""
+        several.sort(key=lambda item: -item[0].lines)
+        whole = buffer.bytes / self.level.line + 1
+        lines = crowded = 0.0
+        low, high = 0, -1
+        for one, group in several:
+            first, last = _range(group, moving)
+            shared = max(0, min(high, last) - max(low, first) + 1) / max(1, last - first + 1)
+            apart = len(list(_apart(group, one.span))) * (1.0 - shared)
+            new = min(one.lines * apart, max(0.0, whole - lines))
+            lines += new
+            crowded += one.crowded * apart
+            low, high = (min(low, first), max(high, last)) if high >= low else (first, last)
+            shares = dict.fromkeys((access.part, access.writes) for access in group)
             for part, writes in shares:
-                key = (part, buffer, writes)
-                found[key] = found.get(key, 0.0) + one.lines * apart / len(shares)
-        total = 0.0
-        for buffer, lines in plain.items():
-            whole = buffer.bytes / self.level.line + 1
-            over = max(1.0, lines / whole)
-            total += crowded[buffer] / over
-            if over > 1.0:
-                found = {key: n / over if key[1] == buffer else n for key, n in found.items()}
-        return found, total
+                key = Key(part, buffer, writes, 2 * one.run * SIZES[buffer.dtype] <= self.level.line)
+                found[key] = found.get(key, 0.0) + new / len(shares)
+        return lines, crowded
+
+
+def _range(group: Sequence[Access], moving: frozenset[Var]) -> tuple[int, int]:
+    """The first and the last element that accesses with the same terms reach, wherever other variables are."""
+    low = high = 0
+    for atom, factor in group[0].offset.terms:
+        reach = factor * (_values(atom, moving) - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    constants = [access.offset.const for access in group]
+    return low + min(constants), high + max(constants)
 
 
 def _apart(group: Sequence[Access], span: int) -> Iterator[int]:

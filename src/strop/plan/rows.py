@@ -59,8 +59,13 @@ def _inner_contraction(recipe: Recipe, found: Contraction) -> None:
 
 
 def _walk_back(recipe: Recipe, found: Contraction) -> None:
-    """Weights that every step of a sequential loop reads, and that L2 nearly holds, are read to and fro."""
+    """Weights that every step of a sequential loop reads, and that L2 nearly holds, are read to and fro.
+
+    Several threads rather keep to their own part of them, which each one's L2 holds.
+    """
     nest, l2 = recipe.nest, recipe.target.l2
+    if recipe.threads > 1:
+        return
     weights = sum(load.buffer.bytes for load in found.operands if load.buffer.space != "scratch")
     if not nest.loops or nest.loops[-1].kind != "sequential" or not l2 // 2 < weights < 4 * l2:
         return

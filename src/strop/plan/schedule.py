@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import gcd
+from math import gcd, prod
 
 from strop.core.passes import Pass
 from strop.core.target import Target
@@ -26,6 +26,8 @@ from strop.loops.primitives import (
     Unroll,
     Vectorise,
     find_loop,
+    leading,
+    step_parts,
 )
 from strop.plan.analyse import Contraction, accesses, contraction, fusable, heavy, stride_within, work
 from strop.plan.tiles import FMA_LATENCY, Demand, Tile, best
@@ -486,4 +488,18 @@ def _rows(recipe: Recipe) -> None:
 
     total = work(recipe.nest)
     schedule_rows(recipe)
+    if recipe.nest.loops and all(loop.kind == "sequential" for loop in recipe.nest.loops):
+        _divide_steps(recipe, total)
+        return
     _parallelise_outer(recipe, total)
+
+
+def _divide_steps(recipe: Recipe, total: float) -> None:
+    """A walk through time whose steps are long enough for threads to meet after each part of one."""
+    steps = prod(loop.extent for loop in recipe.nest.loops)
+    if recipe.threads < 2 or total < PARALLEL_WORK * steps:
+        return
+    parts = [leading(item) for item in step_parts(recipe.nest) if isinstance(item, Nest) and item.loops]
+    for loop in dict.fromkeys(parts):
+        if loop.extent >= recipe.threads and loop.mode == "serial" and loop.kind == "parallel":
+            recipe.do(Parallelise(recipe.name, loop.name))

@@ -247,7 +247,7 @@ class _Draw:
             sequence.append((loop.name, self._cache_part(loop, tile.get(loop.name, 1)) if cut else 0))
         sequence = self.rng.sample(sequence, len(sequence))
         order = [name for name, _ in sequence]
-        for name, size in [part for part in sequence if part[1]]:
+        for name in [name for name, size in sequence if size]:
             order.insert(self.rng.randint(order.index(name) + 1, len(order)), f"{name}.i")
         cuts = dict(sequence)
         rank = {name: i for i, name in enumerate(dict.fromkeys(order))}
@@ -256,7 +256,7 @@ class _Draw:
         parts: list[str] = [name for name in inner if name not in rank]
         for name in order:
             base = name.removesuffix(".i") if name not in cuts else name
-            if name in cuts and cuts[name]:
+            if cuts.get(name):
                 self.do(Split(self.name, name, cuts[name]))
                 rank = {**rank, f"{name}.o": rank[name]}
             elif base in tile:
@@ -368,4 +368,3 @@ class _Draw:
             self.do(Vectorise(self.name, name))
             if owner.scratch:
                 self.do(Sink(self.name, (name,)))
-

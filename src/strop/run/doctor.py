@@ -16,11 +16,15 @@ from strop.core.version import __version__
 PEERS = ("onnx", "onnxruntime", "openvino", "onnxscript", "transformers")
 
 
-def examine() -> dict[str, dict[str, Any]]:
-    """Sections of facts; a value that begins with `missing` is a fault worth a non-zero exit."""
+def examine(again: bool = False) -> dict[str, dict[str, Any]]:
+    """Sections of facts; a value that begins with `missing` is a fault worth a non-zero exit.
+
+    The machine is measured the first time, or `again`; what is found serves the cost model from then on.
+    """
     return {
         "strop": {"version": __version__, "python": platform.python_version(), "platform": platform.platform()},
         "machine": _machine(),
+        "measured": _measured(again),
         "torch": _torch(),
         "cache": _cache(),
         "extras": {name: _version(name) or "not installed" for name in PEERS},
@@ -45,6 +49,32 @@ def _machine() -> dict[str, Any]:
     known = "described" if cpu in TARGETS else "by its features only"
     vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
     return {**facts, "target": f"{target.name} ({known}): {vectors}"}
+
+
+def _measured(again: bool) -> dict[str, Any]:
+    try:
+        from strop.run import calibrate, jit
+        from strop.run.peak import measure_peak
+    except ImportError as error:
+        return {"clock": f"missing: {error}"}
+    try:
+        target = jit.described_host()
+    except Problem as problem:
+        return {"clock": f"unknown: {problem.message}"}
+    cache = Cache()
+    found = None if again else calibrate.kept(target, cache)
+    stored = found is not None
+    if found is None:
+        found = calibrate.calibrate(target)
+        stored = calibrate.keep(found, target, cache)
+    levels = zip(("L1", "L2", "L3", "memory"), found.bandwidth)
+    peak = measure_peak()
+    return {
+        "clock": f"{found.ghz:.2f} GHz",
+        "peak": f"{peak:.0f} GFLOP/s on one core, described as {found.of(target).peak_gflops:.0f}",
+        "reads": ", ".join(f"{name} {rate:.1f}" for name, rate in levels) + " bytes per cycle",
+        "kept": "yes: the cost model uses these numbers" if stored else "no: the cache cannot be written",
+    }
 
 
 def _torch() -> dict[str, Any]:

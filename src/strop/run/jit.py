@@ -10,8 +10,10 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from strop.core.cache import Cache
 from strop.core.problem import Problem
 from strop.core.target import Target
+from strop.run.calibrate import kept
 
 _lock = threading.Lock()
 
@@ -45,6 +47,14 @@ def _llvm_code() -> tuple[tuple[int, int], ...]:
 
 @functools.cache
 def host() -> Target:
+    """The machine that we run on; with what `strop doctor` has measured, where it has."""
+    target = described_host()
+    measured = kept(target, Cache())
+    return measured.of(target) if measured is not None else target
+
+
+@functools.cache
+def described_host() -> Target:
     """The machine that we run on, as LLVM and the kernel describe it."""
     _initialise()
     return Target.from_features(

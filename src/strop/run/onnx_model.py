@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from strop.capture.onnx import (
     LARGEST_BOUND,
@@ -30,20 +31,23 @@ from strop.capture.onnx import (
     as_numpy,
     bound,
     capture,
+    memory,
 )
 from strop.capture.onnx_ops.element_types import from_numpy
 from strop.capture.onnx_parts import Part, Runner
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
-from strop.run.dispatch import Dispatcher, Hot, take_apart
+from strop.run.dispatch import Dispatcher, take_apart
 from strop.run.entry import default_build
 from strop.run.module import CompiledModule
+from strop.run.onnx_short import Arrays, Usual
 from strop.run.onnx_stages import Staged
 from strop.run.outputs import Alias, Computed, Output, Plain
-from strop.run.state import State
 from strop.run.variants import Build, Trace, Traced
 
+#: examples with more elements are zeros, which take no memory until they are written to
+LARGEST_EXAMPLE = 2**26
 #: a floating-point input with more elements is not bound to its value
 SMALLEST_DATA = 8
 Shapes = Mapping[str, Sequence[int]]
@@ -56,37 +60,6 @@ class Constant(Plain):
         return self.constant.clone() if isinstance(self.constant, Tensor) else self.constant
 
 
-@dataclass(frozen=True)
-class Usual:
-    """The short way for calls whose bound inputs have the values of the last call."""
-
-    hot: Hot
-    count: int
-    free: tuple[int, ...]
-    values: tuple[tuple[int, Tensor], ...]
-
-    @classmethod
-    def of(cls, args: tuple[Any, ...], prepared: tuple[Any, ...], dispatcher: Dispatcher) -> Usual | None:
-        fixed = [i for i, arg in enumerate(prepared) if arg is not args[i]]
-        free = tuple(i for i in range(len(args)) if i not in fixed)
-        hot = dispatcher.hot_for(prepared) if all(isinstance(args[i], Tensor) for i in free) else None
-        return cls(hot, len(args), free, tuple((i, args[i].clone()) for i in fixed)) if hot is not None else None
-
-    def fits(self, args: tuple[Any, ...], state: State, call_hooks: Sequence[Any]) -> bool:
-        hot = self.hot
-        return (
-            len(args) == self.count
-            and not torch.is_grad_enabled()
-            and all(isinstance(args[i], Tensor) and torch.equal(args[i], value) for i, value in self.values)
-            and hot.check(*[args[i] for i in self.free])
-            and hot.threads == torch.get_num_threads()
-            and hot.same is state.same
-            and not torch._C._len_torch_function_stack()
-            and not any(call_hooks)
-            and hot.same()
-        )
-
-
 class CompiledOnnx(CompiledModule):
     """A compiled ONNX model."""
 
@@ -94,6 +67,7 @@ class CompiledOnnx(CompiledModule):
     _binding: bool
     _staged: Staged | None
     _usual: Usual | None
+    _arrays: Arrays | None
     _accepted: tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
     _failed: dict[Hashable, Problem]
 
@@ -105,6 +79,7 @@ class CompiledOnnx(CompiledModule):
         self.__dict__["_binding"] = binding
         self.__dict__["_staged"] = None
         self.__dict__["_usual"] = None
+        self.__dict__["_arrays"] = None
         self.__dict__["_accepted"] = ()
         self.__dict__["_failed"] = {}
         super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
@@ -127,12 +102,21 @@ class CompiledOnnx(CompiledModule):
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, for inputs by name: arrays for arrays, tensors for tensors."""
+        if self._arrays is not None and not is_compiling():
+            found = self._arrays(feeds, self._dispatcher.state, self._call_hooks)
+            if found is not None:
+                return found
         again = self._like_before(feeds)
         tensors = again is None and any(isinstance(value, Tensor) for value in feeds.values())
+        args = again or self.arguments(feeds)
         with torch.no_grad():
-            results = self(*(again or self.arguments(feeds)))
-        results = (results,) if len(self._model.outputs) == 1 else results
-        named = zip(self._model.outputs, results)
+            results = self(*args)
+            outputs = self._model.outputs
+            named = list(zip(outputs, (results,) if len(outputs) == 1 else results))
+            if self._staged is None and not tensors:
+                self.__dict__["_arrays"] = Arrays.of(
+                    feeds, self.input_names, args, named, self._usual, self._dispatcher, self._call_hooks
+                )
         return {port.name: value if tensors else as_numpy(value, port.element_type) for port, value in named}
 
     def _like_before(self, feeds: Mapping[str, Any]) -> list[Tensor] | None:
@@ -180,11 +164,7 @@ class CompiledOnnx(CompiledModule):
         try:
             prepared = self._prepared(args)
         except Problem as problem:
-            staged = getattr(self, "_staged", None)  # preparing may have found that the model must run in stages
-            if staged is not None:
-                return staged(*args)
-            self.journal.warn("fallback", self._model.name, f"runs eager: {problem}")
-            return self._original(*args)
+            return self._uncaptured(args, problem)
         if prepared is args:
             return super().forward(*args)
         self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
@@ -219,6 +199,13 @@ class CompiledOnnx(CompiledModule):
                 self._failed[arguments.key] = needs.problem
                 self._divide(args, needs)
                 raise needs.problem from needs
+
+    def _uncaptured(self, args: tuple[Any, ...], problem: Problem) -> Any:
+        """A call that no single program serves: in stages where preparing it found some, else step by step."""
+        if self._staged is not None:
+            return self._staged(*args)
+        self.journal.warn("fallback", self._model.name, f"runs eager: {problem}")
+        return self._original(*args)
 
     def _divide(self, args: tuple[Any, ...], needs: NeedsValues) -> None:
         """Prepare to run in stages what cannot be captured whole."""
@@ -335,11 +322,16 @@ def examples(model: OnnxModule, shapes: Shapes, *, demand: bool = True) -> tuple
                 return None
             raise Problem("STR102", f"the input {describe(port)} has no fixed shape",
                           help=f"give it: --shape {port.name}=1,3,224,224, or shapes={{…}}")  # fmt: skip
+        if prod(shape) * port.dtype.itemsize > memory():
+            raise Problem("STR124", f"the input {describe(port)} is larger than this machine's memory",
+                          where=f"input `{port.name}`", help="give it a smaller shape")  # fmt: skip
         made.append(_example(shape, port.dtype, generator))
     return tuple(made)
 
 
 def _example(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    if prod(shape) > LARGEST_EXAMPLE:
+        return torch.zeros(shape, dtype=dtype)
     if dtype.is_floating_point:
         return torch.rand(shape, generator=generator).to(dtype)
     return torch.ones(shape, dtype=dtype)

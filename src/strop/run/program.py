@@ -62,7 +62,7 @@ def _view(held: Tensor, address: int, offset: int, dtype: str, shape: tuple[int,
 
 
 class OutOfRange(IndexError, RuntimeError):
-    """Eager raises the first for an embedding or `x[i]`, the second for `gather` and `scatter`: whoever catches either."""
+    """Eager raises the first for `x[i]` and embeddings, the second for `gather` and `scatter`."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class _Frame:
         self.slots = (ctypes.c_void_p * max(compiled.slots, 1))()
         self.status = ctypes.c_int64(0)
         functions = program.pool
-        self.table = (ctypes.c_void_p * 7)(
+        self.table = (ctypes.c_void_p * 8)(
             ctypes.addressof(self.status),
             functions.parallel if functions else None,
             functions.thread_num if functions else None,
@@ -94,6 +94,7 @@ class _Frame:
             scratch_address,
             compiled.threads,
             stride,
+            functions.barrier if functions else None,
         )
         self.arguments = (ctypes.addressof(self.table), self.arena_address)
         self.slots_address = ctypes.addressof(self.slots)

@@ -15,12 +15,13 @@ import torch
 
 @dataclass(frozen=True)
 class Pool:
-    """Addresses of the three functions that a parallel region needs."""
+    """Addresses of the functions that a parallel region needs."""
 
     path: str
     parallel: int
     thread_num: int
     num_threads: int
+    barrier: int
 
 
 @functools.cache
@@ -29,7 +30,7 @@ def pool() -> Pool | None:
     for path in (*_loaded(), *_bundled()):
         try:
             library = ctypes.CDLL(path)
-            names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+            names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier")
             addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names]
         except (OSError, AttributeError):
             continue

@@ -1,12 +1,14 @@
 """A module to trace: the same tensors in containers of its own.
 
 While `torch.export` runs, it puts fake tensors in the place of the module's parameters, and the module's own Python
-code may set attributes. Other threads that call the module meanwhile must see neither.
+code may set attributes and register hooks (some libraries do so at the first call). The module itself, and other
+threads that call it meanwhile, must see nothing of that.
 """
 
 from __future__ import annotations
 
 import types
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,8 +32,10 @@ def _translated(value: Any, made: Mapping[int, nn.Module]) -> Any:
         return made.get(id(value), value)
     if isinstance(value, types.MethodType) and id(value.__self__) in made:
         return types.MethodType(value.__func__, made[id(value.__self__)])
-    if type(value) is dict:
-        return {key: _translated(inner, made) for key, inner in value.items()}
+    if type(value) in (dict, OrderedDict):
+        return type(value)((key, _translated(inner, made)) for key, inner in value.items())
+    if type(value) is set:
+        return set(value)
     if type(value) in (list, tuple):
         return type(value)(_translated(inner, made) for inner in value)
     return value

@@ -64,15 +64,16 @@ def from_numpy(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Tens
 
 def to_numpy(tensor: Tensor, element_type: int = 0) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     """A tensor as an array of the element type that it holds or carries."""
-    import ml_dtypes
-    from onnx.helper import tensor_dtype_to_np_dtype
-
     tensor = tensor.detach()
     if tensor.dtype == torch.bfloat16:
+        import ml_dtypes
+
         return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     array = tensor.numpy()
     if element_type not in CARRIERS:
         return array
     if element_type == T.UINT64:
         return np.ascontiguousarray(array).view(np.uint64)
+    from onnx.helper import tensor_dtype_to_np_dtype
+
     return array.astype(tensor_dtype_to_np_dtype(element_type))

@@ -116,6 +116,9 @@ def top_k(x: Tensor, k: Tensor, *, axis: int = -1, largest: int = 1, sorted: int
 
 def _top(x: Tensor, k: int, axis: int, largest: bool) -> tuple[Tensor, Tensor]:
     """Of equal elements the first comes first, which torch.topk does not promise."""
+    if k == 1 and x.dim() and x.shape[axis] and x.dtype != torch.bool:
+        first = x.argmax(axis, keepdim=True) if largest else x.argmin(axis, keepdim=True)
+        return (x, torch.zeros_like(first)) if x.shape[axis] == 1 else (x.gather(axis, first), first)
     values, indices = torch.sort(x, stable=True, dim=axis, descending=largest)
     return values.narrow(axis, 0, k), indices.narrow(axis, 0, k)
 

@@ -103,6 +103,12 @@ def recurrent(
         x = x.transpose(0, 1)
         initial = [s.transpose(0, 1) if s is not None else None for s in initial]
     hidden = r.shape[-1]
+    rows = len(order) * hidden
+    expected = {"W": (w, (rows, x.shape[2])), "R": (r, (rows, hidden)), "B": (b, (2 * rows,))}
+    expected |= {"P": (p, (3 * hidden,)), **{f"state {i}": (s, (x.shape[1], hidden)) for i, s in enumerate(initial)}}
+    for name, (given, shape) in expected.items():
+        if given is not None and tuple(given.shape) != (directions, *shape):
+            raise Unsupported(f"{name} of shape {list(given.shape)}; it needs {[directions, *shape]}")
     states = [s if s is not None else x.new_zeros(directions, x.shape[1], hidden) for s in initial]
     lengths, steps = _lengths(sequence_lens, x.shape[0])
     whole = x.shape[0]

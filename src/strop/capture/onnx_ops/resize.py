@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, floats, ints, made, onnx
+from strop.capture.onnx_ops import Unsupported, floats, ints, made, onnx, real
 
 
 @onnx("Resize", until=10)
@@ -224,8 +224,6 @@ def _roi_align(
     x: Tensor, rois: Tensor, batch: Tensor, mode: str, height: int, width: int, ratio: int, scale: float, half: bool
 ) -> Tensor:
     """Bilinear samples on a grid in each bin, averaged or their largest weighted corner."""
-    from strop.capture.onnx_ops import real
-
     if ratio <= 0:  # the number of samples depends on the size of each region
         boxes = real(rois, "the regions").to(torch.float64) * scale
         spans = [max(1.0, float(s)) if not half else float(s) for s in (boxes[:, 2:] - boxes[:, :2]).reshape(-1)]
@@ -283,3 +281,29 @@ def _neighbours(at: Tensor, extent: int) -> tuple[Tensor, Tensor, Tensor, Tensor
     at = at.clamp(0, extent - 1)
     low = at.floor()
     return low.to(torch.int64), (low + 1).clamp(max=extent - 1).to(torch.int64), at - low, inside
+
+
+@onnx("MaxRoiPool")
+def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0) -> Tensor:
+    """The largest element of each bin of each region; bins overlap by what rounding takes."""
+    rows = []
+    for index, *corners in real(rois, "the regions").tolist():
+        left, top, right, bottom = (math.floor(corner * spatial_scale + 0.5) for corner in corners)
+        spans = [
+            _bins(top, bottom, x.shape[2], pooled_shape[0]),
+            _bins(left, right, x.shape[3], pooled_shape[1]),
+        ]
+        image = x[int(index)]
+        cells = [
+            image[:, y0:y1, x0:x1].amax((1, 2)) if y1 > y0 and x1 > x0 else torch.zeros_like(image[:, 0, 0])
+            for (y0, y1) in spans[0]
+            for (x0, x1) in spans[1]
+        ]
+        rows.append(torch.stack(cells, 1).reshape(-1, *pooled_shape))
+    return torch.stack(rows)
+
+
+def _bins(first: int, last: int, extent: int, count: int) -> list[tuple[int, int]]:
+    size = max(last - first + 1, 1) / count
+    edges = [(first + math.floor(i * size), first + math.ceil((i + 1) * size)) for i in range(count)]
+    return [(min(max(low, 0), extent), min(max(high, 0), extent)) for low, high in edges]

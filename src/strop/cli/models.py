@@ -1,0 +1,117 @@
+"""`strop compile` and `strop bench`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from strop.cli.console import (
+    Json,
+    Mode,
+    Quiet,
+    Shape,
+    Threads,
+    app,
+    given,
+    out,
+    print_facts,
+    print_json,
+    working,
+)
+from strop.core.config import Options
+from strop.core.journal import Journal
+
+if TYPE_CHECKING:
+    from strop.session import Session
+
+_PROFILE_ROWS = 25
+
+
+@app.command()
+def compile(
+    model: Annotated[str, typer.Argument(help="net.onnx, package.module:factory, file.py:factory, or a zoo name.")],
+    shape: Shape = None,
+    threads: Threads = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the journal: what was done, and why not.")] = False,
+    json: Json = False,
+    nests: Annotated[bool, typer.Option("--nests", help="Print every loop nest as it was scheduled.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Run it and print where the time goes.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs that --profile takes medians over.")] = 30,
+    pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
+    cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compile a model and print what was done.
+
+    The factory takes no arguments and returns (module, inputs) or (module, inputs, kwargs).
+    """
+    Mode.json = json
+    with working(f"loading {model}", quiet or json) as tell:
+        options = Options.from_environment(**given(threads=threads, pack=pack, cache=cache))
+        from strop.run.load import load
+        from strop.run.onnx_spec import with_shapes
+
+        loaded = load(with_shapes(model, shape or []))
+        from strop.session import Session
+
+        tell(f"compiling {loaded.name}")
+        journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
+        session = Session(loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=journal)
+        summary = session.summary()
+        listing = _listing(session) if nests else None
+        explained = session.explain() if explain else None
+        timed = session.profile(rounds) if profile else None
+    if json:
+        events = [event.to_json() for event in session.journal.events]
+        times = timed.to_json() if timed else None
+        told = {"model": loaded.name, "summary": summary, "nests": listing, "profile": times, "events": events}
+        print_json(told)
+        return
+    if quiet:
+        return
+    for text in (listing, explained):
+        if text is not None:
+            out.print(text, end="\n\n", markup=False)
+    print_facts(loaded.name, summary)
+    if timed is not None:
+        out.print(f"\n[bold]where the time goes[/bold] (medians of {timed.rounds} runs, each step timed alone)")
+        out.print(timed.table(_PROFILE_ROWS), markup=False)
+
+
+@app.command()
+def bench(
+    models: Annotated[list[str] | None, typer.Argument(help="Zoo names, package.module:factory, .onnx files.")] = None,
+    shape: Shape = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads for every contender.")] = 1,
+    contenders: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each contender has its turn.")] = 10,
+    seconds: Annotated[float, typer.Option(min=0, help="Measuring time per model.")] = 30.0,
+    json: Json = False,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the JSON to this file.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure models side by side with eager, inductor, ONNX Runtime and OpenVINO."""
+    Mode.json = json
+    with working("", silent=True):
+        from strop.run.bench import main as run
+        from strop.run.onnx_spec import with_shapes
+
+        code = run(
+            [with_shapes(model, shape or []) for model in models or []],
+            threads=threads,
+            json_path=output or ("-" if json else None),
+            contenders=contenders.split(",") if contenders else None,
+            rounds=rounds,
+            seconds=seconds,
+            quiet=quiet,
+        )
+    raise typer.Exit(code)
+
+
+def _listing(session: Session) -> str:
+    """The nests of every call, then those that run when parameters change."""
+    parts = [str(session.nests)]
+    if session.preparation:
+        parts.append(f"# ---- runs when parameters change ----\n\n{session.preparation}")
+    return "\n\n".join(parts)

@@ -1,0 +1,233 @@
+"""`strop scan` and `strop fix`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from strop.cli.console import Json, Mode, Quiet, app, err, given, out, print_json
+from strop.core.cache import Cache
+from strop.core.config import Options
+from strop.core.problem import Problem
+from strop.source.facts import Finding, Scan
+
+if TYPE_CHECKING:
+    from strop.source.edit import Refused
+    from strop.source.fixing import Fixed
+    from strop.source.settings import Settings
+
+
+class Format(str, Enum):
+    text = "text"
+    json = "json"
+    sarif = "sarif"
+    github = "github"
+    html = "html"
+
+
+Paths = Annotated[list[str], typer.Argument(help="Files and folders to read; they are never imported or run.")]
+Select = Annotated[list[str] | None, typer.Option(help="Only codes that begin so, such as STR15; repeatable.")]
+Ignore = Annotated[list[str] | None, typer.Option(help="No codes that begin so; repeatable.")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Names or paths to leave out; repeatable.")]
+Speculate = Annotated[
+    bool | None, typer.Option("--speculate/--no-speculate", help="Take names such as `train_step` at their word.")
+]
+Baseline = Annotated[str | None, typer.Option(help="Report only what this baseline does not know.")]
+Since = Annotated[str | None, typer.Option(metavar="REV", help="Report only lines changed since a git revision.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes to scan with (default: one per processor).")]
+Cached = Annotated[bool | None, typer.Option("--cache/--no-cache", help="Reuse earlier results (default).")]
+Config = Annotated[str | None, typer.Option(help="Read [tool.strop] from this file instead of pyproject.toml.")]
+
+
+@app.command()
+def scan(
+    paths: Paths,
+    format: Annotated[Format, typer.Option(help="How to print what was found.")] = Format.text,
+    json: Json = False,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the report to this file.")] = None,
+    verdicts: Annotated[bool, typer.Option("--verdicts", help="Print every function's verdict and reasons.")] = False,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Count rules, verdicts and reasons.")] = False,
+    select: Select = None,
+    ignore: Ignore = None,
+    exclude: Exclude = None,
+    speculate: Speculate = None,
+    baseline: Baseline = None,
+    write_baseline: Annotated[str | None, typer.Option(help="Store what is found today in this file.")] = None,
+    changed_since: Since = None,
+    jobs: Jobs = None,
+    cache: Cached = None,
+    config: Config = None,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if something is found.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what could run as a graph, and why not.
+
+    Exit codes: 0 nothing found, 1 findings, 2 a wrong call, or nothing that was given could be read.
+    """
+    chosen = Format.json if json else format
+    Mode.json = chosen is Format.json
+    settings = _settings(paths, config, select, ignore, exclude, speculate, None if write_baseline else baseline)
+    found = _look(
+        paths, settings, jobs, cache, quiet or (output is None and chosen is not Format.text), changed_since
+    )()
+    if write_baseline is not None:
+        from strop.source.baseline import write_baseline as write
+
+        count = write(write_baseline, found.findings)
+        if not quiet:
+            out.print(f"{count} finding{'s' if count != 1 else ''} stored in {write_baseline}", markup=False)
+        raise typer.Exit(_code(found, zero=True))
+    _print_report(found, chosen, output, verdicts, statistics, quiet)
+    raise typer.Exit(_code(found, exit_zero))
+
+
+@app.command()
+def fix(
+    paths: Paths,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the edits and change nothing (default).")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Apply the safe edits.")] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Also the edits that rest on an assumption.")] = False,
+    json: Json = False,
+    select: Select = None,
+    ignore: Ignore = None,
+    exclude: Exclude = None,
+    speculate: Speculate = None,
+    baseline: Baseline = None,
+    changed_since: Since = None,
+    jobs: Jobs = None,
+    cache: Cached = None,
+    config: Config = None,
+    quiet: Quiet = False,
+) -> None:
+    """Edit the sources so that what can run as a graph does.
+
+    Exit codes: 0 nothing to do, or done; 1 edits were shown and not written; 2 a wrong call or unreadable input.
+    """
+    from strop.source import fixing
+
+    Mode.json = json
+    if diff and write:
+        raise Problem("STR001", "`--diff` changes nothing and `--write` does", help="give one of the two")
+    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline)
+    look = _look(paths, settings, jobs, cache, quiet or json, changed_since)
+    done = fixing.fix(look, unsafe=unsafe)
+    if write:
+        done.plan.write()
+    if json:
+        told = {"written": write, "applied": _rows(done.applied), "refused": _refusals(done.refused)}
+        print_json({**told, "files": done.files, "diff": done.plan.diff()})
+    elif not quiet:
+        _print_fixes(done, written=write)
+    raise typer.Exit(1 if done.files and not write else _code(done.left, zero=True))
+
+
+def _settings(
+    paths: list[str],
+    config: str | None,
+    select: list[str] | None,
+    ignore: list[str] | None,
+    exclude: list[str] | None,
+    speculate: bool | None,
+    baseline: str | None,
+) -> Settings:
+    from strop.source.settings import Settings
+
+    for path in paths:
+        if not os.path.lexists(path):
+            raise Problem("STR001", f"there is no file or folder `{path}`")
+    lists = {"select": select, "ignore": ignore, "exclude": exclude}
+    chosen: dict[str, Any] = {name: tuple(value) for name, value in lists.items() if value}
+    return Settings.of(paths, config=config, speculate=speculate, baseline=baseline, **chosen)
+
+
+def _look(
+    paths: list[str], settings: Settings, jobs: int | None, cache: bool | None, silent: bool, since: str | None
+) -> Callable[[], Scan]:
+    """A survey with a progress bar, to be made as often as needed."""
+    from strop.source.survey import available_jobs, survey
+
+    use_cache = Options.from_environment(**given(cache=cache)).cache
+
+    def look() -> Scan:
+        with _progress(silent) as progress:
+            return survey(
+                paths,
+                settings,
+                jobs=jobs or available_jobs(),
+                cache=Cache() if use_cache else None,
+                progress=progress,
+                changed_since=since,
+            )
+
+    return look
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Callable[[int, int], None]]:
+    if silent or not err.is_terminal:
+        yield lambda done, total: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("scanning"), BarColumn(), MofNCompleteColumn(), TextColumn("lines"), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("scan", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _print_report(
+    found: Scan, chosen: Format, output: str | None, verdicts: bool, statistics: bool, quiet: bool
+) -> None:
+    from strop.source import reports
+
+    if chosen is Format.text:
+        colour = output is None and out.is_terminal
+        report = reports.statistics(found) if statistics else reports.text(found, colour=colour, verdicts=verdicts)
+    else:
+        report = reports.FORMATS[chosen.value](found)
+    if output is None:
+        if not (quiet and chosen is Format.text and not found.findings):
+            typer.echo(report, nl=False)
+        return
+    try:
+        Path(output).write_text(report, encoding="utf-8")
+    except OSError as error:
+        raise Problem("STR001", f"{output} cannot be written: {error.strerror or error}") from None
+    if not quiet:
+        from strop.source.reports.text import summary
+
+        err.print(f"{summary(found)}: see {output}", markup=False)
+
+
+def _print_fixes(done: Fixed, *, written: bool) -> None:
+    if not written:
+        typer.echo(done.plan.diff(), nl=False)
+    for refused in done.refused:
+        err.print(f"{refused.finding.place} {refused.finding.code} not applied: {refused.why}", markup=False)
+    count, files = len(done.applied), len(done.files)
+    if not files:
+        err.print("nothing to change")
+    elif written:
+        err.print(f"{count} edit{'s' if count != 1 else ''} applied in {files} file{'s' if files != 1 else ''}")
+
+
+def _rows(findings: list[Finding]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = Scan(findings=findings).to_json()["findings"]
+    return rows
+
+
+def _refusals(refused: list[Refused]) -> list[dict[str, Any]]:
+    rows = _rows([one.finding for one in refused])
+    return [{**row, "why": one.why} for row, one in zip(rows, refused)]
+
+
+def _code(found: Scan, zero: bool = False) -> int:
+    if found.skipped and not found.files:
+        return 2
+    return 0 if zero or not found.findings else 1

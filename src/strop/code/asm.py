@@ -1,0 +1,401 @@
+"""Reading assembly back: what the inner tile of a nest costs a core, from the instructions that LLVM makes of it.
+
+The tile is emitted for a target and compiled to text, nothing is run. Labels and backward branches give the loops,
+which stand in the order of the nest's own, so that each gets its trip count. Per loop: cycles by the busiest set of
+ports, by the front end, and by the longest chain of results that one iteration hands to the next.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import heapq
+import itertools
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from strop.code import instructions
+from strop.code.emit import Function, emit
+from strop.code.instructions import Operation
+from strop.core.cache import Cache
+from strop.core.ports import Ports, Use
+from strop.core.target import Target
+from strop.loops.index import Index
+from strop.loops.ir import Loop, Nest
+
+SPILLED = "spill"
+_ROUNDS = 4  # iterations that a chain is followed through at least
+_TRACE = 1200  # instructions of an iteration up to which loops inside are followed with it
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The instructions of one loop (or of the tile outside of its loops), loops inside left out: per iteration.
+
+    `ports` and `front` are cycles. `chain` is cycles by dependences and the window alone, with the loops inside where
+    these are short enough to be followed (theirs is zero then), else zero. `path` is the longest chain of an iteration.
+    """
+
+    trips: int
+    ports: float
+    front: float
+    chain: float
+    path: float
+    size: int
+    loads: float  # passes of the load ports
+    stores: float
+    vector_loads: int  # of a whole register
+    vector_stores: int
+    spills: int
+    spilled: int  # whole vectors among them
+    busiest: str  # the class of instruction that fills the busiest ports
+    counts: dict[str, int]
+    inside: tuple[Stretch, ...] = ()
+
+    @property
+    def cycles(self) -> float:
+        return max(self.ports, self.front, self.chain)
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(stored: dict[str, object]) -> Stretch:
+        inside = tuple(map(Stretch.from_json, stored["inside"]))  # type: ignore[arg-type]
+        return Stretch(**{**stored, "inside": inside})  # type: ignore[arg-type]
+
+
+def read_tile(tile: Nest, target: Target, cache: Cache | None = None) -> Stretch:
+    """What a tile costs the core; remembered by its text, in this process and in a cache."""
+    function = emit(serial(tile), "tile", target)
+    key = hashlib.sha256(f"{function.text}\0{target.key}\0{target.ports!r}\0{_own_text()}".encode()).hexdigest()
+    known = _memory.get(key)
+    if known is None and cache is not None:
+        stored = cache.get(key)
+        known = _memory[key] = Stretch.from_json(json.loads(stored)) if stored is not None else None
+    if known is None:
+        known = _memory[key] = analyse(_compile(function, target), trips(tile), target.ports)
+        if cache is not None:
+            cache.put(key, json.dumps(known.to_json()).encode())
+    return known
+
+
+_memory: dict[str, Stretch | None] = {}
+
+
+@functools.cache
+def _own_text() -> str:
+    return "".join(Path(file).read_text() for file in (__file__, instructions.__file__))
+
+
+def serial(nest: Nest) -> Nest:
+    """The nest on one thread."""
+    loops = tuple(replace(loop, mode="serial") if loop.mode == "threads" else loop for loop in nest.loops)
+    return replace(nest, loops=loops)
+
+
+def trips(nest: Nest) -> list[tuple[int, int]]:
+    """(depth, iterations) of the loops that stay loops, in the order in which they are emitted."""
+    return list(_trips(nest, nest.loops, 0))
+
+
+def _trips(nest: Nest, loops: tuple[Loop, ...], depth: int) -> Iterable[tuple[int, int]]:
+    if not loops:
+        for item in nest.body:
+            if isinstance(item, Nest):
+                yield from _trips(item, item.loops, depth)
+        return
+    loop, rest = loops[0], loops[1:]
+    if loop.extent == 0:
+        return
+    if loop.mode == "unroll" or loop.extent == 1:
+        for _ in range(loop.extent):
+            yield from _trips(nest, rest, depth)
+    elif loop.mode == "vector":
+        yield from _trips(nest, rest, depth)
+    else:
+        yield depth, loop.extent
+        yield from _trips(nest, rest, depth + 1)
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@functools.lru_cache(maxsize=8)
+def _machine(target: Target) -> llvm.TargetMachine:
+    _initialise()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )
+
+
+def _compile(function: Function, target: Target) -> str:
+    width = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
+    public = function.text.replace("define internal void", "define void")
+    text = "\n".join([public, *sorted(function.declarations), f"attributes #0 = {{ nounwind {width} }}"])
+    with _lock:
+        machine = _machine(target)
+        module = llvm.parse_assembly(text)
+        module.triple = target.triple
+        module.data_layout = str(machine.target_data)
+        return str(machine.emit_assembly(module))
+
+
+@dataclass
+class _Line:
+    label: str = ""
+    operation: Operation | None = None
+
+
+def lines(assembly: str) -> list[_Line]:
+    """Labels and instructions of the first function."""
+    arm = re.search(r"^\s+(fmov|ldr|str|ldp|stp|fmla)\s", assembly, re.MULTILINE) is not None and "%r" not in assembly
+    read = instructions.aarch64 if arm else instructions.x86
+    found: list[_Line] = []
+    for raw in assembly.splitlines():
+        text = raw.strip()
+        if not text or (text.startswith((".", "#", "//", ";")) and not text.endswith(":")):
+            if re.match(r"\.L?\w+:", text):
+                found.append(_Line(text.split(":")[0]))
+            continue
+        label = re.match(r"([.\w$]+):", text)
+        if label:
+            found.append(_Line(label[1]))
+            continue
+        operation = read(text)
+        if operation is not None:
+            found.append(_Line(operation=operation))
+    return found
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Region:
+    first: int
+    last: int
+    inside: list[_Region] = field(default_factory=list)
+    trips: int = 1
+
+
+def analyse(assembly: str, loops: Sequence[tuple[int, int]], ports: Ports) -> Stretch:
+    """Stretches of a function; its loops get their trip counts in the order of the nest."""
+    code = lines(assembly)
+    return _stretch(_regions(code, loops), code, ports)
+
+
+def _regions(code: list[_Line], loops: Sequence[tuple[int, int]]) -> _Region:
+    where = {line.label: i for i, line in enumerate(code) if line.label}
+    ends: dict[int, int] = {}
+    for i, line in enumerate(code):
+        target = where.get(line.operation.to) if line.operation is not None and line.operation.to else None
+        if target is not None and target < i:
+            ends[target] = max(ends.get(target, 0), i)
+    root = _Region(0, len(code))
+    stack = [root]
+    found: list[tuple[int, _Region]] = []
+    for first in sorted(ends):
+        region = _Region(first, ends[first])
+        while stack[-1] is not root and stack[-1].last < first:
+            stack.pop()
+        stack[-1].inside.append(region)
+        stack.append(region)
+        found.append((len(stack) - 2, region))
+    for (_, region), (_, count) in zip(found, loops):
+        region.trips = count
+    if len(found) != len(loops):  # a loop became straight code or was turned: match by depth as far as it goes
+        rest = list(loops)
+        for depth, region in found:
+            match = next((one for one in rest if one[0] == depth), None)
+            region.trips = match[1] if match else 1
+            if match:
+                del rest[: rest.index(match) + 1]
+    return root
+
+
+def _stretch(region: _Region, code: list[_Line], ports: Ports, follow: bool = True) -> Stretch:
+    """`follow`: chains of this region are not followed from one around it."""
+    covered = {i for inner in region.inside for i in range(inner.first, inner.last + 1)}
+    own = [
+        line.operation
+        for i, line in enumerate(code[region.first : region.last + 1], region.first)
+        if line.operation is not None and i not in covered
+    ]
+    whole = follow and (not region.inside or _length(region, code) <= _TRACE)
+    chain, path = _chains(list(_trace(region, code)), ports) if whole else (0.0, 0.0)
+    inside = tuple(_stretch(inner, code, ports, follow and not whole) for inner in region.inside)
+    used = [part for operation in own for part in _uses(operation, ports)]
+    cycles, most = busiest(used)
+    counts: dict[str, int] = {}
+    for operation in own:
+        for name in _names(operation):
+            counts[name] = counts.get(name, 0) + 1
+    return Stretch(
+        trips=region.trips,
+        ports=cycles,
+        front=sum(_slots(operation, ports) for operation in own) / ports.width,
+        chain=chain,
+        path=path,
+        size=len(own),
+        loads=sum(passes for kind, _, passes in used if kind == "load"),
+        stores=sum(passes for kind, _, passes in used if kind == "store"),
+        vector_loads=sum(o.load >= 128 and o.load >= o.bits and not o.broadcast and not o.stack for o in own),
+        vector_stores=sum(o.store >= 128 and o.store >= o.bits and not o.stack for o in own),
+        spills=sum(o.stack and bool(o.load or o.store) for o in own),
+        spilled=sum(o.stack and max(o.load, o.store) >= 128 for o in own),
+        busiest=most,
+        counts=counts,
+        inside=inside,
+    )
+
+
+def _trace(region: _Region, code: list[_Line]) -> Iterator[Operation]:
+    """What one iteration of a region executes, in order."""
+    inner = {one.first: one for one in region.inside}
+    at = region.first
+    while at <= min(region.last, len(code) - 1):
+        found = inner.get(at)
+        if found is not None:
+            for _ in range(found.trips):
+                yield from _trace(found, code)
+            at = found.last + 1
+            continue
+        operation = code[at].operation
+        if operation is not None:
+            yield operation
+        at += 1
+
+
+def _length(region: _Region, code: list[_Line]) -> int:
+    inner = sum((one.trips * _length(one, code)) - (one.last - one.first + 1) for one in region.inside)
+    return region.last - region.first + 1 + inner
+
+
+def _names(operation: Operation) -> list[str]:
+    names = [operation.kind] if operation.kind else []
+    if operation.stack:
+        return [*names, SPILLED]
+    return names + ["load"] * bool(operation.load) + ["store"] * bool(operation.store)
+
+
+def _use(kind: str, bits: int, ports: Ports) -> Use:
+    return ports.wide.get(kind, ports.uses[kind]) if bits > 256 else ports.uses[kind]
+
+
+def _uses(operation: Operation, ports: Ports) -> Iterable[tuple[str, str, float]]:
+    """(class, ports, cycles) of everything that an instruction does."""
+    if operation.kind:
+        use = _use(operation.kind, operation.bits, ports)
+        vector = operation.kind not in ("int", "branch", "multiply", "divide", "call", "mask", "transfer")
+        passes = max(1.0, operation.bits / ports.pipe_bits) if vector else 1.0
+        yield operation.kind, use.ports, use.cycles * passes
+    if operation.load and operation.kind != "gather":
+        use = ports.uses["load"]
+        yield "load", use.ports, use.cycles * max(1.0, operation.load / ports.load_bits)
+    if operation.store:
+        use = ports.uses["store" if operation.bits > 64 or operation.bits == 32 else "int store"]
+        passes = max(1.0, operation.store / ports.store_bits)
+        yield "store", use.ports, use.cycles * passes
+
+
+def _slots(operation: Operation, ports: Ports) -> float:
+    if not operation.kind:
+        return 1.0
+    if operation.kind == "branch":
+        return 0.0 if operation.to else 1.0  # it goes with the comparison before it
+    slots = _use(operation.kind, operation.bits, ports).slots
+    return slots * (max(1.0, operation.bits / 256) if operation.kind == "gather" else 1.0)
+
+
+def busiest(used: Sequence[tuple[str, str, float]]) -> tuple[float, str]:
+    """The most cycles that any set of ports needs for what can only run on it, and the class that fills it most."""
+    demand: dict[frozenset[str], float] = {}
+    for _, where, cycles in used:
+        demand[frozenset(where)] = demand.get(frozenset(where), 0.0) + cycles
+    best, best_set = 0.0, frozenset[str]()
+    for count in range(1, min(len(demand), 4) + 1):
+        for group in itertools.combinations(demand, count):
+            union = frozenset[str]().union(*group)
+            need = sum(cycles for where, cycles in demand.items() if where <= union) / len(union)
+            if need > best:
+                best, best_set = need, union
+    shares: dict[str, float] = {}
+    for kind, where, cycles in used:
+        if frozenset(where) <= best_set:
+            shares[kind] = shares.get(kind, 0.0) + cycles
+    return best, max(shares, key=lambda kind: shares[kind], default="")
+
+
+def _chains(own: Sequence[Operation], ports: Ports) -> tuple[float, float]:
+    """Cycles per iteration if ports were without number, and the longest chain inside one iteration.
+
+    What is left are dependences and the window: an instruction enters when those `window` before it have left, and
+    when fewer than `waiting` are held up by their operands.
+    """
+    ready: dict[str, float] = {}
+    stored: dict[str, float] = {}
+    held: dict[str, set[str]] = {}  # register → addresses that go by it
+    last: list[float] = []  # when the latest to begin did so, as many as can wait, the first of them on top
+    left: list[float] = []
+    finished: list[float] = []
+    path = 0.0
+    for _ in range(max(_ROUNDS, -(-3 * ports.window // max(len(own), 1)))):
+        for operation in own:
+            count = len(left)
+            enter = count / ports.width
+            if count >= ports.window:
+                enter = max(enter, left[count - ports.window])
+            if len(last) == ports.waiting:
+                enter = max(enter, last[0])
+            start = max((ready.get(name, 0.0) for name in operation.reads), default=0.0)
+            if operation.load:
+                near = max(enter, max((ready.get(name, 0.0) for name in operation.near), default=0.0))
+                vector = any(name[0] == "v" for name in operation.writes)
+                arrives = near + (ports.load_latency if vector else ports.uses["load"].latency)
+                known = stored.get(operation.address)
+                if known is not None:
+                    arrives = max(arrives, known + ports.forward)
+                others = [name for name in operation.reads if name not in operation.near]
+                start = max(arrives, max((ready.get(name, 0.0) for name in others), default=0.0))
+            start = max(start, enter)
+            use = _use(operation.kind, operation.bits, ports) if operation.kind else None
+            done = start + (use.latency if use is not None else 0.0)
+            for name in operation.writes:
+                ready[name] = done
+                for address in held.pop(name, ()):
+                    stored.pop(address, None)
+            if operation.store:
+                stored[operation.address] = done
+                for name in operation.near:
+                    held.setdefault(name, set()).add(operation.address)
+            if len(last) < ports.waiting:
+                heapq.heappush(last, start)
+            else:
+                heapq.heappushpop(last, start)
+            left.append(max(left[-1] if left else 0.0, done))
+            path = max(path, done)
+        finished.append(left[-1] if left else 0.0)
+    half = len(finished) // 2
+    return (finished[-1] - finished[half - 1]) / (len(finished) - half), finished[0]
+
+
+# ---- tiles -----------------------------------------------------------------------------------------------------------
+
+
+def bind_outer(nest: Nest, loops: Sequence[Loop]) -> Nest:
+    """The nest at the first iteration of loops around it: where it is does not change its instructions."""
+    return nest.substitute({loop.var: Index() for loop in loops})

@@ -1,0 +1,185 @@
+"""A tile's instructions guessed from its nest: what the assembly would say, in a fraction of the time.
+
+Unrolled copies share what does not depend on their loops, vectors load whole where they lie along a buffer and element
+by element where not, and accumulators that do not fit the registers go to memory and back. Good enough to leave most of
+a space behind before anything is compiled; `strop.plan.cost.estimate` decides among the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from strop.code.asm import Stretch, busiest
+from strop.code.emit import register_scratch
+from strop.core.ports import Ports
+from strop.core.target import Target
+from strop.loops.index import Var
+from strop.loops.ir import Apply, Buffer, Expr, Load, Loop, Nest, Store, loads
+from strop.plan.analyse import CYCLES
+
+#: pointwise function → class of instruction; what is not here counts as so many multiply-adds as it takes cycles
+KINDS = {
+    "add": "add", "sub": "add", "mul": "mul", "div": "div", "sqrt": "sqrt", "maximum": "max", "minimum": "max",
+    "where": "blend", "lt": "compare", "le": "compare", "gt": "compare", "ge": "compare", "eq": "compare",
+    "ne": "compare", "neg": "logic", "abs": "logic", "and": "logic", "or": "logic", "not": "logic", "cast": "convert",
+    "reciprocal": "div",
+}  # fmt: skip
+
+
+@dataclass
+class _Counts:
+    """Instructions of one loop, by class, and the vectors that live through an iteration."""
+
+    kinds: dict[str, float] = field(default_factory=dict)
+    vector_loads: float = 0.0
+    vector_stores: float = 0.0
+    held: float = 0.0
+    steps: int = 1  # of the reduction, one after the other
+
+    def add(self, kind: str, count: float) -> None:
+        self.kinds[kind] = self.kinds.get(kind, 0.0) + count
+
+
+def sketch(tile: Nest, target: Target) -> Stretch:
+    """What the assembly of a tile should look like."""
+    return _Sketch(tile, target).whole()
+
+
+class _Sketch:
+    def __init__(self, tile: Nest, target: Target) -> None:
+        self.tile, self.target = tile, target
+        self.registers = register_scratch(tile)
+        self.lanes = target.lanes("f32")
+        self.accumulators = sum(
+            -(-b.size // (self.lanes if b.shape else 1)) for b in self.registers if _summed(tile, b)
+        )
+
+    def whole(self) -> Stretch:
+        inside, own = self._body(self.tile, self.tile.loops, {})
+        return self._stretch(1, own, inside)
+
+    def _body(self, nest: Nest, loops: tuple[Loop, ...], copies: Mapping[Var, int]) -> tuple[list[Stretch], _Counts]:
+        own, inside = _Counts(), list[Stretch]()
+        open_copies = dict(copies)
+        for position, loop in enumerate(loops):
+            if loop.mode in ("serial", "threads") and loop.extent > 1:
+                inner, counts = self._body(nest, loops[position + 1 :], open_copies)
+                times = prod(n for v, n in open_copies.items() if v not in copies)
+                inside += [self._stretch(loop.extent, counts, inner)] * times
+                return inside, own
+            open_copies[loop.var] = -(-loop.extent // self.lanes) if loop.mode == "vector" else loop.extent
+            if loop.mode == "unroll" and loop.kind == "reduce":
+                own.steps *= loop.extent
+        lane = next(
+            (loop.var for loop in self.tile.all_loops if loop.mode == "vector" and loop.var in open_copies), None
+        )
+        for item in nest.body:
+            if isinstance(item, Store):
+                self._statement(item, open_copies, lane, own)
+                continue
+            inner, counts = self._body(item, item.loops, open_copies)
+            inside += inner
+            for kind, count in counts.kinds.items():
+                own.add(kind, count)
+            own.vector_loads += counts.vector_loads
+            own.vector_stores += counts.vector_stores
+            own.held = max(own.held, counts.held)
+            own.steps = max(own.steps, counts.steps)
+        return inside, own
+
+    def _statement(self, store: Store, copies: Mapping[Var, int], lane: Var | None, own: _Counts) -> None:
+        everything = frozenset(copies)
+        found = dict.fromkeys(load for load in loads(store) if load.buffer not in self.registers)
+        for load in found:
+            self._load(load, copies, lane, own)
+        self._arithmetic(store.value, copies, own)
+        if store.reduce is not None:
+            product = isinstance(store.value, Apply) and store.value.op == "mul" and store.reduce == "sum"
+            moving = (store.value.vars | _vars(store)) & everything
+            own.add("fma" if product else "max" if store.reduce in ("max", "min") else "add", _times(moving, copies))
+            if product and isinstance(store.value, Apply):
+                own.add("mul", -_times(store.value.vars & everything, copies))
+        if store.target not in self.registers:
+            stride = store.offset.coefficient(lane) if lane is not None else 0
+            count = _times(_vars(store) & everything, copies)
+            wide = lane is not None and lane in copies and stride != 0
+            own.add("store", count if not wide or stride == 1 else count * self.lanes)
+            own.vector_stores += count if wide and stride == 1 else 0
+            if wide and stride != 1:
+                own.add("shuffle", count * self.lanes)
+
+    def _load(self, load: Load, copies: Mapping[Var, int], lane: Var | None, own: _Counts) -> None:
+        count = _times(load.vars & frozenset(copies), copies)
+        stride = load.offset.coefficient(lane) if lane is not None and lane in copies else 0
+        if stride in (0, 1):
+            own.add("load", count)
+            own.vector_loads += count if stride == 1 else 0
+            own.held += min(count, 8)
+        else:
+            own.add("load", count * self.lanes)
+            own.add("shuffle", count * self.lanes)
+
+    def _arithmetic(self, expr: Expr, copies: Mapping[Var, int], own: _Counts) -> None:
+        if not isinstance(expr, Apply):
+            return
+        times = _times(expr.vars & frozenset(copies), copies)
+        kind = KINDS.get(expr.op)
+        if kind is not None:
+            own.add(kind, times)
+        else:
+            own.add("fma", times * CYCLES.get(expr.op, 1))
+        for arg in expr.args:
+            self._arithmetic(arg, copies, own)
+
+    def _stretch(self, trips: int, own: _Counts, inside: list[Stretch]) -> Stretch:
+        target, ports = self.target, self.target.ports
+        bits = target.vector_bits
+        spills = 0.0
+        if own.kinds.get("fma") and not inside:
+            spills = 2.0 * max(0.0, self.accumulators + min(own.held, 4) + 1 - target.vector_registers)
+        used = list(_used(own, spills, bits, ports))
+        cycles, most = busiest(used)
+        size = sum(max(count, 0.0) for count in own.kinds.values()) + spills + 3
+        latency = ports.uses["fma"].latency + (ports.forward if spills else 0.0)
+        return Stretch(
+            trips=trips,
+            ports=cycles,
+            front=size / ports.width,
+            chain=own.steps * latency if own.kinds.get("fma") and not inside else 0.0,
+            path=0.0,
+            size=int(size),
+            loads=sum(passes for kind, _, passes in used if kind == "load"),
+            stores=sum(passes for kind, _, passes in used if kind == "store"),
+            vector_loads=int(own.vector_loads),
+            vector_stores=int(own.vector_stores),
+            spills=int(spills),
+            spilled=int(spills),
+            busiest=most,
+            counts={kind: int(count) for kind, count in own.kinds.items() if count > 0},
+            inside=tuple(inside),
+        )
+
+
+def _used(own: _Counts, spills: float, bits: int, ports: Ports) -> Iterable[tuple[str, str, float]]:
+    for kind, count in own.kinds.items():
+        use = ports.wide.get(kind, ports.uses[kind]) if bits > 256 else ports.uses[kind]
+        passes = {
+            "load": max(1.0, bits / ports.load_bits), "store": max(1.0, bits / ports.store_bits),
+        }.get(kind, max(1.0, bits / ports.pipe_bits))  # fmt: skip
+        yield kind, use.ports, max(count, 0.0) * use.cycles * passes
+    yield "load", ports.uses["load"].ports, spills / 2 * max(1.0, bits / ports.load_bits)
+    yield "store", ports.uses["store"].ports, spills / 2 * max(1.0, bits / ports.store_bits)
+
+
+def _times(moving: Iterable[Var], copies: Mapping[Var, int]) -> int:
+    return prod(copies[var] for var in moving)
+
+
+def _vars(store: Store) -> frozenset[Var]:
+    return frozenset[Var]().union(*(part.vars for part in store.index)) if store.index else frozenset()
+
+
+def _summed(nest: Nest, buffer: Buffer) -> bool:
+    return any(store.target == buffer and store.reduce for store in nest.stores)

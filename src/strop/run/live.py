@@ -1,0 +1,30 @@
+"""A program that can be exchanged for another one of the same graph while callers hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from strop.run.program import NativeProgram
+
+
+class LiveProgram:
+    """Calls go to the program that is current when they start."""
+
+    def __init__(self, program: NativeProgram) -> None:
+        self.current = program
+        self._params: Sequence[Tensor] | None = None
+
+    def bind(self, params: Sequence[Tensor]) -> None:
+        self._params = params
+        self.current.bind(params)
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        return self.current(inputs)
+
+    def exchange(self, program: NativeProgram) -> None:
+        """Bind a program to the same parameters and put it in place."""
+        if self._params is not None:
+            program.bind(self._params)
+        self.current = program

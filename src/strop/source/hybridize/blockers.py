@@ -1,0 +1,221 @@
+"""What keeps a function from becoming a `tf.function` although its parameters and side effects would allow it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from strop.source.events import Call, Event, Iteration, Read
+from strop.source.facts import Place, Reason
+from strop.source.heap import Object
+from strop.source.hybridize.parameters import own_parameters
+from strop.source.interpret import Program
+from strop.source.rules import declare
+from strop.source.values import Const, Primitive, Tensor, Value
+
+EAGER_ONLY = declare(
+    "STR138",
+    "eager-only-call",
+    """A call that works in eager mode only.
+
+    `.numpy()`, Keras' `fit`, `predict`, `evaluate` and `*_on_batch`, checkpoints and the like need values, and a graph
+    has none while it is traced. Move the call out of the function, or use an operation that stays in the graph.
+    """,
+)
+NUMPY = declare(
+    "STR139",
+    "numpy-on-tensor",
+    """A NumPy function is applied to a tensor parameter.
+
+    While a graph is traced the tensor has no value: NumPy raises an error, or computes once and freezes the result.
+    Write the same with `tf.` functions (`tf.experimental.numpy` has most names).
+    """,
+)
+NAME = declare(
+    "STR140",
+    "name-is-no-string",
+    """`name=` is given something that is not a string.
+
+    Eager mode ignores the `name` of an operation, a graph does not: it raises `TypeError`. Pass a string, or nothing.
+    """,
+)
+STALE = declare(
+    "STR141",
+    "stale-variables",
+    """The variables of a model are read before the model has been called.
+
+    Keras makes variables at the first call. A list that is read earlier is empty, and a graph would keep it that way.
+    Read `model.trainable_variables` after the model was called.
+    """,
+)
+ITERATION = declare(
+    "STR142",
+    "iterates-over-tensor",
+    """A loop walks over a tensor parameter.
+
+    In a graph this needs AutoGraph, which unrolls or fails depending on the shape. Use `tf.map_fn`, `tf.while_loop` or
+    operations on the whole tensor.
+    """,
+)
+DTYPES = declare(
+    "STR144",
+    "conflicting-dtypes",
+    """One parameter meets operands of different dtypes.
+
+    A Python number, list or NumPy array is converted anew at every operation in eager mode. As an argument of a
+    `tf.function` it is converted once, and the other operation then fails. Convert it explicitly with `tf.cast`.
+    """,
+)
+SYMBOLIC = declare(
+    "STR145",
+    "keras-symbolic",
+    """The function is called with symbolic Keras inputs.
+
+    `keras.Input` gives placeholders that only Keras layers and operations accept; a `tf.function` refuses them. The
+    model that is built this way already runs as a graph.
+    """,
+)
+
+
+def blockers(program: Program, id: str) -> list[Reason]:
+    """Every reason, with places, in the order of the code."""
+    found: dict[tuple[str, Place], Reason] = {}
+    events = program.events(id)
+    blocked = program.reaches(id, "blocked", lambda code: any(_blocking(program, program.events(code.id), ())))
+    reads = any(isinstance(event, Read) and event.kind == "variables" for event in events)
+    reached = program.reached(id) if blocked or reads else []
+    for reason in (
+        *(reason for other, chain in reached for reason in _blocking(program, program.events(other), chain)),
+        *_iterations(program, id, events),
+        *(_stale(program, id, {other for other, _ in reached}) if reads else ()),
+        *_dtypes(program, id),
+        *_symbolic(program, id),
+    ):
+        found.setdefault((reason.code, reason.place), reason)
+    return list(found.values())
+
+
+def _blocking(program: Program, events: list[Event], chain: tuple[Place, ...]) -> Iterator[Reason]:
+    """Calls that a graph cannot contain."""
+    for event in events:
+        if not isinstance(event, Call):
+            continue
+        for target in event.targets:
+            api = program.apis.find(target)
+            if api is not None and api.eager:
+                yield Reason(EAGER_ONLY, f"`{target}` works in eager mode only", event.place, chain)
+            if target.startswith("numpy.") and _takes_tensor(event):
+                yield Reason(NUMPY, f"`{target}` is applied to a tensor", event.place, chain)
+            if target.startswith("tensorflow.") and _bad_name(event):
+                yield Reason(NAME, f"`name=` of `{target}` is no string", event.place, chain)
+
+
+def _takes_tensor(event: Call) -> bool:
+    return any(value.holds_tensor() for value in [*event.args, *(value for _, value in event.kwargs)])
+
+
+def _bad_name(event: Call) -> bool:
+    value = dict(event.kwargs).get("name")
+    if value is None or not value.is_known():
+        return False
+    return not any(isinstance(a, (Const, Primitive)) and a.type in ("str", "NoneType") for a in value.atoms)
+
+
+def _iterations(program: Program, id: str, events: list[Event]) -> Iterator[Reason]:
+    code = program.code(id)
+    names = own_parameters(program, id)
+    loops: dict[tuple[int, int], str] = {}
+    for node in ast.walk(code.node):
+        over = node.iter if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) else None
+        if (
+            isinstance(over, ast.Call)
+            and isinstance(over.func, ast.Name)
+            and over.func.id in ("enumerate", "zip", "reversed")
+        ):
+            over = next((a for a in over.args if isinstance(a, ast.Name) and a.id in names), None)
+        if isinstance(over, ast.Name) and over.id in names:
+            loops[over.lineno, over.col_offset] = over.id
+    for event in events:
+        place = event.place.line, event.place.column
+        if isinstance(event, Iteration) and event.over.is_tensor() and place in loops:
+            yield Reason(ITERATION, f"a loop walks over the tensor `{loops[place]}`", event.place)
+    for (line, column), name in loops.items():
+        if names[name].value.is_tensor():
+            yield Reason(ITERATION, f"a loop walks over the tensor `{name}`", Place(code.module.file, line, column))
+
+
+def _stale(program: Program, id: str, inside: set[str]) -> Iterator[Reason]:
+    events = program.events(id)
+    for event in events:
+        if not isinstance(event, Read) or event.kind != "variables" or event.of is None:
+            continue
+        for model in event.of.objects():
+            users = program.users_of(model)
+            if model.kind != "instance" or not users or any(user not in inside for user in users):
+                continue
+            if not _called_before(program, events, model, event.place):
+                message = f"`{event.target}` is read before the model is called for the first time"
+                yield Reason(STALE, message, event.place)
+
+
+def _called_before(program: Program, events: list[Event], model: Object, place: Place) -> bool:
+    """Whether the model is called before a place, by the function itself or by something that it calls."""
+    users = set(program.users_of(model))
+    for event in events:
+        if not isinstance(event, Call) or not event.place < place:
+            continue
+        if event.callee is not None and model in event.callee.atoms:
+            return True
+        if any(other in users for function in event.functions for other, _ in program.reached(function)):
+            return True
+    return False
+
+
+def _dtypes(program: Program, id: str) -> Iterator[Reason]:
+    """Parameters that are not tensors yet and meet tensors of different dtypes in operators."""
+    code = program.code(id)
+    coerced = {
+        name: facts
+        for name, facts in own_parameters(program, id).items()
+        if any(not isinstance(atom, Tensor) or atom.kind == "array" for atom in facts.value.atoms)
+        and not facts.value.is_unknown()
+    }
+    if not coerced:
+        return
+    operators = {
+        (e.place.line, e.place.column, e.place.end_column): e for e in program.events(id) if isinstance(e, Call)
+    }
+    met: dict[str, dict[str, Place]] = {}
+    for node in ast.walk(code.node):
+        if not isinstance(node, ast.BinOp):
+            continue
+        for side in (node.left, node.right):
+            if not isinstance(side, ast.Name) or side.id not in coerced:
+                continue
+            place = code.place(node)
+            event = operators.get((place.line, place.column, place.end_column))
+            if event is None or event.receiver is None or not event.args:
+                continue
+            other = event.args[0] if side is node.left else event.receiver
+            for tensor in other.tensors():
+                if tensor.dtype is not None:
+                    met.setdefault(side.id, {}).setdefault(tensor.dtype, place)
+    for name, dtypes in met.items():
+        if len(dtypes) > 1:
+            first, second = sorted(dtypes)[:2]
+            yield Reason(DTYPES, f"`{name}` meets both {first} and {second}", max(dtypes.values()))
+
+
+def _symbolic(program: Program, id: str) -> Iterator[Reason]:
+    for name, facts in own_parameters(program, id).items():
+        for flow in facts.flows:
+            if _is_symbolic(flow.value):
+                yield Reason(SYMBOLIC, f"`{name}` is a symbolic Keras input in this call", flow.place)
+                break
+
+
+def _is_symbolic(value: Value, depth: int = 3) -> bool:
+    if any(tensor.kind == "symbolic" for tensor in value.tensors()):
+        return True
+    items = [item for atom in value.atoms for item in (getattr(atom, "items", ()) or ()) if isinstance(item, Value)]
+    return bool(depth) and any(_is_symbolic(item, depth - 1) for item in items)

@@ -1,0 +1,147 @@
+"""Which functions to compile: the outermost that hold together as one graph, not every leaf.
+
+A function is *covered* when everything that calls it would be compiled itself. What is not worth a graph of its own
+(constructors, properties, parts of datasets, both halves of an autograd function) is never chosen.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from strop.source.code import Code
+from strop.source.entries import ancestor_names
+from strop.source.events import Call
+from strop.source.facts import Place
+from strop.source.hybridize.breaks import Break, breaks, guards_of, lookup, node_at
+from strop.source.hybridize.parameters import computes_tensors
+from strop.source.interpret import Program
+from strop.source.values import Unknown
+
+#: libraries without a model here, whose functions Dynamo is known to follow
+TRACEABLE = ("einops", "torchvision", "timm", "transformers", "torchaudio", "opt_einsum", "torchmetrics", "jaxtyping", "typing_extensions")
+_NOT_TENSORS = ("torch.utils.data.Dataset", "torch.optim.Optimizer", "torch.autograd.Function", "torch.optim.lr_scheduler.LRScheduler")
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A call of something that the analysis cannot see."""
+
+    text: str
+    place: Place
+    chain: tuple[Place, ...]
+    argument: bool  #: it was passed in or computed, and may well be traceable; else: a library without a model
+
+
+@dataclass
+class Status:
+    """Everything that a verdict rests on."""
+
+    certain: list[tuple[Break, tuple[Place, ...]]] = field(default_factory=list)
+    conditional: list[tuple[Break, tuple[Place, ...]]] = field(default_factory=list)
+    strangers: list[Stranger] = field(default_factory=list)
+    gave_up: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """It holds together as one graph, as far as can be seen."""
+        return not self.certain and not self.gave_up and all(s.argument for s in self.strangers)
+
+
+_statuses: WeakKeyDictionary[Program, dict[str, Status]] = WeakKeyDictionary()
+
+
+def status(program: Program, id: str) -> Status:
+    cache = _statuses.setdefault(program, {})
+    if id not in cache:
+        found = Status(gave_up=program.gave_up(id))
+        for b, chain in breaks(program, id):
+            (found.conditional if b.unless else found.certain).append((b, chain))
+        found.strangers = _strangers(program, id)
+        cache[id] = found
+    return cache[id]
+
+
+def _strangers(program: Program, id: str) -> list[Stranger]:
+    if not program.reaches(id, "torch strangers", lambda code: bool(_own_strangers(program, code, ()))):
+        return []
+    found: dict[str, Stranger] = {}
+    for other, chain in program.reached(id):
+        for stranger in _own_strangers(program, program.code(other), chain):
+            found.setdefault(stranger.text, stranger)
+    return list(found.values())
+
+
+def _own_strangers(program: Program, code: Code, chain: tuple[Place, ...]) -> list[Stranger]:
+    if isinstance(code.node, (ast.Module, ast.ClassDef)):
+        return []
+    found = []
+    for event in program.events(code.id):
+        if not isinstance(event, Call) or event.functions:
+            continue
+        unseen = [t for t in event.targets if program.apis.find(t) is None and lookup(program, code, event, t) is None]
+        unseen = [t for t in unseen if not t.startswith(("strop.", "builtins."))]
+        atoms = event.callee.atoms if event.callee is not None and not event.targets else ()
+        unknown = [atom for atom in atoms if isinstance(atom, Unknown)]
+        if not unseen and not unknown:
+            continue
+        reached = guards_of(program, code).reached(event.place)[0]
+        if reached == "never" or guards_of(program, code).is_raising(event.place):
+            continue
+        known = all(t.startswith(TRACEABLE) for t in unseen) and not any(_from_library(atom) for atom in unknown)
+        argument = known or reached == "maybe"
+        found.append(Stranger(_text(program, code, event, unseen), event.place, chain, argument))
+    return found
+
+
+def _from_library(atom: Unknown) -> bool:
+    """A call into a library without a model gave it, so nothing in this project says what it is."""
+    return atom.why.startswith("result of `")
+
+
+def _text(program: Program, code: Code, event: Call, unseen: list[str]) -> str:
+    if unseen:
+        return unseen[0]
+    node = node_at(program, code, event.place)
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else "something unknown"
+
+
+def is_candidate(program: Program, id: str) -> bool:
+    """Whether a function could be compiled by itself at all."""
+    code = program.code(id)
+    short = code.short
+    if short.startswith("__") and short != "__call__":
+        return False
+    if code.decorated("property", "cached_property", "setter", "getter", "deleter", "lru_cache", "cache", "contextmanager", "fixture"):
+        return False
+    if code.decorated("disable", "allow_in_graph", "script", "jit", "abstractmethod", "overload"):
+        return False
+    if code.cls is None:
+        return True
+    ancestors = ancestor_names(program, code.cls)
+    return not any(name in ancestors or name.rpartition(".")[2] in ancestors for name in _NOT_TENSORS)
+
+
+def is_covered(program: Program, id: str, seen: frozenset[str] = frozenset()) -> str | None:
+    """The function that it is compiled with, if everything that calls it would be compiled."""
+    callers = [caller for caller, _ in program.callers(id) if caller != id]
+    if not callers:
+        return None
+    for caller in callers:
+        code = program.code(caller)
+        if isinstance(code.node, (ast.Module, ast.ClassDef)) or caller in seen:
+            return None
+        if not isinstance(code.node, ast.Lambda) and not _is_chosen(program, caller, seen | {id}):
+            return None
+    return callers[0]
+
+
+def _is_chosen(program: Program, id: str, seen: frozenset[str]) -> bool:
+    """Compiled already, to be compiled, or covered in turn."""
+    mark = program.graph(id)
+    if mark is not None and mark.by == "torch.compile":
+        return True
+    if not status(program, id).whole or not computes_tensors(program, id):
+        return False
+    return is_candidate(program, id) or is_covered(program, id, seen) is not None

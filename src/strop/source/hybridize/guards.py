@@ -1,0 +1,174 @@
+"""Under which conditions a place of a function is reached: `if`, `except`, `and` and their like around it.
+
+A condition of which the interpreter knows the value decides: what stands in a branch that is never taken is not there.
+What is left depends on Python values, and a verdict that rests on it names the condition as an assumption.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from strop.source.code import Code
+from strop.source.events import Branch
+from strop.source.facts import Place
+from strop.source.interpret import Program
+from strop.source.values import Const, Unknown, Value
+
+Truth = Literal["always", "never", "maybe"]
+_OPPOSITE: dict[Truth, Truth] = {"always": "never", "never": "always", "maybe": "maybe"}
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+Span = tuple[tuple[int, int], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A part of a function that runs only if a condition holds."""
+
+    span: Span
+    test: ast.expr | None  #: None: an exception handler
+    truth: Truth
+
+    def text(self, wanted: bool = True) -> str:
+        if self.test is None:
+            return "an exception is caught"
+        text = ast.unparse(self.test)
+        return text if len(text) < 60 else text[:57] + "…"
+
+
+class Guards:
+    """The guards of one function, found in one walk."""
+
+    def __init__(self, program: Program, code: Code) -> None:
+        self.code = code
+        self._values: dict[tuple[int, int, int, int], Value] = {}
+        if any(isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match)) for node in ast.walk(code.node)):
+            for event in program.events(code.id):
+                if isinstance(event, Branch):
+                    p = event.place
+                    self._values[p.line, p.column, p.end_line, p.end_column] = event.condition
+            self._guards = [*self._block(code.body, ())]
+        else:
+            self._guards = []
+        self._ignored = [_span(node) for node in ast.walk(code.node) if isinstance(node, ast.Raise)]
+
+    def around(self, place: Place) -> list[Guard]:
+        at = (place.line, place.column)
+        return [guard for guard in self._guards if guard.span[0] <= at < guard.span[1]]
+
+    def is_raising(self, place: Place) -> bool:
+        """Whether the place only serves to raise an exception."""
+        at = (place.line, place.column)
+        return any(start <= at < end for start, end in self._ignored)
+
+    def reached(self, place: Place) -> tuple[Truth, Guard | None]:
+        """Whether a place is reached, and the innermost condition that decides."""
+        found = self.around(place)
+        if any(guard.truth == "never" for guard in found):
+            return "never", None
+        open_ended = [guard for guard in found if guard.truth == "maybe"]
+        return ("maybe", open_ended[-1]) if open_ended else ("always", None)
+
+    # -- the walk --------------------------------------------------------------------------------------------------
+
+    def _block(self, body: list[ast.stmt], loops: tuple[str, ...]) -> Iterator[Guard]:
+        for index, statement in enumerate(body):
+            yield from self._statement(statement, loops)
+            rest = body[index + 1 :]
+            if isinstance(statement, ast.If) and rest and not statement.orelse and isinstance(statement.body[-1], _LEAVING):
+                if self.truth(statement.test, loops) == "always":
+                    yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never")
+
+    def _statement(self, node: ast.stmt, loops: tuple[str, ...]) -> Iterator[Guard]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return
+        if isinstance(node, ast.If):
+            yield from self._expression(node.test, loops)
+            truth = self.truth(node.test, loops)
+            yield Guard((_start(node.body[0]), _end(node.body[-1])), node.test, truth)
+            if node.orelse:
+                yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth])
+            yield from self._block(node.body, loops)
+            yield from self._block(node.orelse, loops)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            yield from self._expression(node.iter, loops)
+            targets = tuple(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+            yield from self._block(node.body, (*loops, *targets))
+            yield from self._block(node.orelse, loops)
+        elif isinstance(node, ast.While):
+            yield from self._expression(node.test, loops)
+            changed = tuple(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            yield from self._block(node.body, (*loops, *changed))
+        elif isinstance(node, ast.Try):
+            for part in (node.body, node.orelse, node.finalbody):
+                yield from self._block(part, loops)
+            for handler in node.handlers:
+                yield Guard(_span(handler), None, "maybe")
+                yield from self._block(handler.body, loops)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            yield from self._block(node.body, loops)
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                yield Guard((_start(case.body[0]), _end(case.body[-1])), node.subject, "maybe")
+                yield from self._block(case.body, loops)
+        else:
+            yield from self._expression(node, loops)
+
+    def _expression(self, node: ast.AST, loops: tuple[str, ...]) -> Iterator[Guard]:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.IfExp):
+                truth = self.truth(inner.test, loops)
+                yield Guard(_span(inner.body), inner.test, truth)
+                yield Guard(_span(inner.orelse), inner.test, _OPPOSITE[truth])
+            elif isinstance(inner, ast.BoolOp):
+                for before, part in zip(inner.values, inner.values[1:]):
+                    truth = self.truth(before, loops)
+                    yield Guard(_span(part), before, truth if isinstance(inner.op, ast.And) else _OPPOSITE[truth])
+
+    def truth(self, test: ast.expr, loops: tuple[str, ...] = ()) -> Truth:
+        """What is known of a condition. One that a loop's own variable decides holds in some round."""
+        if isinstance(test, ast.BoolOp):
+            parts = [self.truth(part, loops) for part in test.values]
+            deciding: Truth = "never" if isinstance(test.op, ast.And) else "always"
+            if deciding in parts:
+                return deciding
+            return _OPPOSITE[deciding] if all(part == _OPPOSITE[deciding] for part in parts) else "maybe"
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.truth(test.operand, loops)
+            return inner if loops and _mentions(test, loops) else _OPPOSITE[inner]
+        if isinstance(test, ast.Constant):
+            return "always" if test.value else "never"
+        if loops and _mentions(test, loops):
+            return "always"
+        place = self.code.place(test)
+        value = self._values.get((place.line, place.column, place.end_line, place.end_column))
+        return "maybe" if value is None else _truth(value)
+
+
+def _truth(value: Value) -> Truth:
+    constants = {bool(atom.constant) for atom in value.atoms if isinstance(atom, Const)}
+    others = [atom for atom in value.atoms if not isinstance(atom, Const)]
+    if len(constants) != 1:
+        return "maybe"
+    if not others:
+        return "always" if constants.pop() else "never"
+    # an argument that nobody passes has its default, if that is what leads there
+    return "always" if constants == {True} and all(isinstance(atom, Unknown) and atom.before for atom in others) else "maybe"
+
+
+def _mentions(test: ast.expr, names: tuple[str, ...]) -> bool:
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(test))
+
+
+def _start(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+
+
+def _span(node: ast.AST) -> Span:
+    return _start(node), _end(node)

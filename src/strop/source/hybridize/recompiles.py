@@ -1,0 +1,163 @@
+"""Recompilations, predicted: state that every call changes, arguments that make a graph per value, `torch.compile` in loops.
+
+Measured with PyTorch 2.13: an int attribute or global that a call increments, or a list that it appends to, fails its
+guard at every call until the limit of eight; a float attribute, an int or float argument and a first other size cost one
+more compilation; text, lengths of lists, and numbers that a `range` or a branch depends on cost one per value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from strop.source.code import Code
+from strop.source.events import Call, Write
+from strop.source.facts import Place, Reason
+from strop.source.heap import Object
+from strop.source.hybridize.breaks import guards_of, node_at
+from strop.source.hybridize.parameters import own_parameters
+from strop.source.hybridize.torch_rules import (
+    COMPILED_IN_LOOP,
+    RECOMPILES_EVERY_CALL,
+    RECOMPILES_PER_VALUE,
+    VARYING_SHAPES,
+)
+from strop.source.interpret import Program
+from strop.source.queries import ParameterFacts
+from strop.source.values import Primitive, Tensor, Value
+
+_GROWING = ("append()", "extend()", "insert()", "pop()", "popleft()", "appendleft()", "add()", "clear()", "popitem()")
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def every_call(program: Program, id: str) -> list[Reason]:
+    """State outside of a function that each call changes and the next call's guards look at."""
+    found = []
+    if not program.reaches(id, "torch state", lambda code: any(_changes(program, code))):
+        return []
+    for other, chain in program.reached(id):
+        for write in _changes(program, program.code(other)):
+            message = f"`{write.target}` changes at every call, so that the graph's guards fail at every call"
+            found.append(Reason(RECOMPILES_EVERY_CALL, message, write.place, chain))
+    return found
+
+
+def _changes(program: Program, code: Code) -> Iterator[Write]:
+    if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short == "__init__":
+        return
+    augmented = {(n.lineno, n.target.col_offset) for n in ast.walk(code.node) if isinstance(n, ast.AugAssign)}
+    for event in program.events(code.id):
+        if not isinstance(event, Write) or event.outside is not True:
+            continue
+        if guards_of(program, code).reached(event.place)[0] != "always":
+            continue
+        if event.kind == "method" and event.target in _GROWING and event.to is not None:
+            if any(isinstance(a, Object) and a.kind in ("list", "set", "dict") for a in event.to.atoms):
+                yield event
+        elif event.kind in ("attribute", "global", "nonlocal") and (event.place.line, event.place.column) in augmented:
+            if event.value is not None and event.value.atoms and event.value.only("int", "str", "bool"):
+                yield event
+
+
+def per_value(program: Program, id: str) -> list[Reason]:
+    """Arguments of which each value makes a graph of its own."""
+    code = program.code(id)
+    found = []
+    for name, parameter in own_parameters(program, id).items():
+        if not parameter.called or not _varies(parameter):
+            continue
+        if parameter.value.only("str") or _decides(code, name):
+            place = next((flow.place for flow in parameter.flows if flow.value.atoms), code.place())
+            message = f"`{name}` is {parameter.value.describe()}: every new value makes another graph"
+            found.append(Reason(RECOMPILES_PER_VALUE, message, place))
+    return found
+
+
+def numbers(program: Program, id: str) -> list[tuple[str, Place]]:
+    """Number arguments that differ from call to call and only take part in arithmetic: one more compilation."""
+    code = program.code(id)
+    return [
+        (name, parameter.flows[0].place)
+        for name, parameter in own_parameters(program, id).items()
+        if parameter.called and _varies(parameter) and parameter.value.only("int", "float") and not _decides(code, name)
+    ]
+
+
+def _varies(parameter: ParameterFacts) -> bool:
+    """Whether calls pass different values: several constants, or one that is computed."""
+    constants = {repr(c) for c in parameter.value.constants() if c is not None}
+    return parameter.given and (len(constants) > 1 or any(isinstance(a, Primitive) for a in parameter.value.atoms))
+
+
+def _decides(code: Code, name: str) -> bool:
+    for node in ast.walk(code.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+            if any(_is_name(part, name) for argument in node.args for part in ast.walk(argument)):
+                return True
+        if isinstance(node, (ast.If, ast.IfExp, ast.While)) and any(_is_name(part, name) for part in ast.walk(node.test)):
+            return True
+    return False
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def shapes(program: Program, id: str) -> list[Reason]:
+    """Parameters that get tensors of different shapes from different calls."""
+    found = []
+    for name, parameter in own_parameters(program, id).items():
+        known: dict[tuple[int | None, ...], Place] = {}
+        for flow in parameter.flows:
+            for shape in _shapes(flow.value):
+                known.setdefault(shape, flow.place)
+        if len(known) > 1:
+            texts = " and ".join(str(list(shape)) for shape in list(known)[:3])
+            found.append(Reason(VARYING_SHAPES, f"`{name}` has the shapes {texts}", list(known.values())[1]))
+    return found
+
+
+def _shapes(value: Value) -> list[tuple[int | None, ...]]:
+    return [a.shape for a in value.atoms if isinstance(a, Tensor) and a.shape is not None and None not in a.shape]
+
+
+def compiled_in_loops(program: Program, code: Code) -> list[Reason]:
+    """Calls of `torch.compile` inside a loop, or inside a function that loops call."""
+    found = []
+    for event in program.events(code.id):
+        if not isinstance(event, Call) or "torch.compile" not in event.targets or _is_decorator(code, event.place):
+            continue
+        node = node_at(program, code, event.place)
+        if node is not None and _in_loop(code, event.place):
+            found.append(Reason(COMPILED_IN_LOOP, "`torch.compile` is called in a loop", event.place))
+        elif not isinstance(code.node, ast.Module):
+            for caller, place in program.callers(code.id):
+                if _in_loop(program.code(caller), place):
+                    message = f"`torch.compile` is called whenever `{code.name}` is, and a loop calls that"
+                    found.append(Reason(COMPILED_IN_LOOP, message, event.place, (place,)))
+                    break
+    return found
+
+
+def _is_decorator(code: Code, place: Place) -> bool:
+    for node in ast.walk(code.node):
+        for decorator in getattr(node, "decorator_list", ()):
+            if decorator.lineno <= place.line <= decorator.end_lineno:
+                return True
+    return False
+
+
+def _in_loop(code: Code, place: Place) -> bool:
+    return any(
+        isinstance(node, _LOOPS) and node.lineno <= place.line <= (node.end_lineno or node.lineno) and not _is_header(node, place)
+        for node in ast.walk(code.node)
+    )
+
+
+def _is_header(node: ast.AST, place: Place) -> bool:
+    """What stands in `for … in HERE:` runs once."""
+    if not isinstance(node, (ast.For, ast.AsyncFor)):
+        return False
+    return (node.iter.lineno, node.iter.col_offset) <= (place.line, place.column) < (node.body[0].lineno, node.body[0].col_offset)
+
+

@@ -1,0 +1,95 @@
+"""Scanning: files in, facts, verdicts and findings out. One process, no cache; `survey.py` puts those around it."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from strop.source import files
+from strop.source.effects import Effects
+from strop.source.facts import Finding, Function, Scan
+from strop.source.hybridize import tensorflow
+from strop.source.hybridize.outermost import only_outermost
+from strop.source.hybridize.parameters import describe
+from strop.source.interpret import Program
+from strop.source.project import Project
+
+
+class Options(Protocol):
+    """What a scan wants to know; `settings.Settings` is one."""
+
+    @property
+    def speculate(self) -> bool: ...
+    @property
+    def hints(self) -> bool: ...
+    @property
+    def max_lines(self) -> int: ...
+
+
+class Defaults:
+    """Options as they are when nobody says otherwise."""
+
+    speculate = True
+    hints = True
+    max_lines = files.MAX_LINES
+
+
+def scan(paths: Sequence[str], options: Options | None = None) -> Scan:
+    """Everything that is found in these files and folders."""
+    names, skipped = files.find(paths)
+    result = scan_files(names, paths, options)
+    result.skipped = [*skipped, *result.skipped]
+    return result
+
+
+def scan_files(names: Sequence[str], roots: Sequence[str], options: Options | None = None) -> Scan:
+    """The same for files that have been found already; they are one program."""
+    options = options or Defaults()
+    enabled = gc.isenabled()
+    gc.disable()  # syntax trees and values are long-lived: collections in between only cost time
+    try:
+        project = Project(names, roots, max_lines=options.max_lines)
+        program = Program(project, hints=options.hints, speculate=options.speculate)
+        program.run()
+        result = judge(program)
+    finally:
+        if enabled:
+            gc.enable()
+    result.skipped = project.skipped
+    result.files = len(project.scanned)
+    result.lines = sum(module.lines for module in project.scanned.values())
+    result.followed = sorted(module.file for module in project.followed.values() if module is not None)
+    return result
+
+
+def judge(program: Program) -> Scan:
+    """Facts and verdicts of every function of a program that has run."""
+    effects = Effects(program)
+    judged = {id: judge_function(program, effects, id) for id in program.functions}
+    result = Scan([facts for facts, _ in judged.values()], only_outermost(program, judged))
+    for module in _adopt():
+        result.findings += module.findings(program)
+    return result
+
+
+def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:
+    facts, evidence = describe(program, effects, id)
+    torch = _torch() if facts.framework == "torch" else None
+    findings: list[Finding] = (torch or tensorflow).judge(program, effects, id, facts, evidence)
+    return facts, findings
+
+
+def _torch() -> Any:
+    name = "strop.source.hybridize.torch"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+def _adopt() -> list[Any]:
+    name = "strop.source.adopt"
+    if importlib.util.find_spec(name) is None:
+        return []
+    module = importlib.import_module(name)
+    return [module] if hasattr(module, "findings") else []

@@ -1,0 +1,195 @@
+"""What a function's own code says of its parameters: `x.unsqueeze(0)` needs a tensor, `batch["image"]` a dict.
+
+Only for functions that nothing in the project calls and whose parameters carry no hints; whatever is concluded here is
+an assumption and is reported as one. Strong uses decide alone (a method that only tensors have, an argument of
+`torch.…`); weak ones (arithmetic, an index) count together with a name that tensors go by.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from strop.source.code import Code
+
+Kind = Literal["tensor", "tensors", "record"]
+
+#: attributes and methods of tensors that lists, dicts, strings, numbers and modules do not have
+DISTINCTIVE = frozenset(
+    """
+    abs abs_ add add_ all allclose amax amin any argmax argmin argsort as_strided backward baddbmm bernoulli bfloat16 bincount bmm bool
+    ceil chunk clamp clamp_ clip clone contiguous cos cosh cpu cross cuda cummax cumprod cumsum data det detach detach_
+    device diag diagonal dim div div_ dot double dtype eq equal erf exp exp_ expand expand_as expm1 fill_ flatten flip
+    float floor fmod gather ge grad grad_fn gt half histc index_add index_copy index_select int is_contiguous
+    is_cuda is_floating_point is_leaf isfinite isinf isnan item kthvalue le lerp log log10 log1p log2 log_softmax
+    logical_and logical_not logical_or logsumexp long lt masked_fill masked_fill_ masked_scatter masked_select matmul
+    max mean median min mm movedim mT mul mul_ mv narrow ndim ndimension ne neg nelement new_empty new_full new_ones
+    new_tensor new_zeros nonzero norm normal_ numel numpy permute pow prod quantile reciprocal register_hook relu relu_
+    remainder repeat repeat_interleave requires_grad requires_grad_ reshape reshape_as retain_grad roll round rsqrt
+    scatter scatter_ scatter_add scatter_add_ select shape sigmoid sign sin sinh size softmax sqrt square squeeze std
+    stride sub sub_ sum swapaxes t T take tan tanh tensor_split tile to tolist topk trace transpose tril triu trunc
+    type_as unbind unflatten unfold uniform_ unique unsqueeze unsqueeze_ var view view_as where zero_
+    """.split()
+)
+#: of these, what modules and other objects have as well
+SHARED = frozenset("cpu cuda to float double half bfloat16 requires_grad_ device dtype data max min t where int bool round".split())
+CONTAINERS = frozenset("append extend insert keys values items get update pop setdefault".split())
+BINARY = frozenset(
+    "matmul bmm mm mv dot einsum where add sub mul div pow maximum minimum atan2 cross cdist dist mse_loss l1_loss cross_entropy nll_loss"
+    " binary_cross_entropy binary_cross_entropy_with_logits smooth_l1_loss kl_div linear conv1d conv2d conv3d embedding bilinear"
+    " scaled_dot_product_attention cosine_similarity isclose allclose equal logical_and logical_or index_select gather".split()
+)
+JOINING = frozenset("cat stack concat concatenate vstack hstack dstack column_stack block_diag pad_sequence".split())
+NAMES = frozenset(
+    """
+    x y input inputs tensor image images img imgs pixel_values logits logit hidden hidden_state hidden_states
+    feature features feat feats embedding embeddings embed query labels label target targets
+    pred preds prediction predictions output outputs out weight weights bias src tgt memory attn attention scores
+    input_ids token_ids ids tokens attention_mask position_ids noise latent latents sample samples points boxes loss
+    state states action actions reward rewards obs observation observations data batch xs signal audio wave waveform
+    mu logvar sigma std mean var probs prob
+    """.split()
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """Why a parameter looks like what it looks like."""
+
+    kind: Kind
+    line: int
+    text: str
+
+
+def uses(code: Code, generous: bool = False) -> dict[str, Use]:
+    """The parameters that are used like tensors, lists of tensors, or dicts of tensors.
+
+    `generous` is for functions that take little else, such as `forward`: there, any name will do for a weak use.
+    """
+    names = {p.name for p in code.parameters if p.kind not in ("args", "kwargs")} - {code.receiver()}
+    strong: dict[str, Use] = {}
+    weak: dict[str, Use] = {}
+    other: set[str] = set()
+    for name, strength, use in _found(code, names):
+        if strength == "other":
+            other.add(name)
+        else:
+            (strong if strength == "strong" else weak).setdefault(name, use)
+    for name, use in _walked(code, names):
+        strong.setdefault(name, use)
+    found = {name: use for name, use in strong.items() if name not in other or use.kind != "tensor"}
+    named = {name: use for name, use in weak.items() if name not in found and name not in other and (generous or name in NAMES)}
+    return {**found, **named}
+
+
+def _found(code: Code, names: set[str]) -> Iterator[tuple[str, str, Use]]:
+    for node in _walk(code):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
+            yield from _attribute(node, node.value.id)
+        elif isinstance(node, ast.Call):
+            yield from _call(node, names)
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names:
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                yield node.value.id, "strong", Use("record", node.lineno, ast.unparse(node))
+            else:
+                yield node.value.id, "weak", Use("tensor", node.lineno, ast.unparse(node))
+        elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.AugAssign)):
+            yield from _operands(node, names)
+        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            yield from _truths(node.test, names)
+        elif isinstance(node, ast.For) and isinstance(node.iter, ast.Name) and node.iter.id in names:
+            yield node.iter.id, "weak", Use("tensor", node.lineno, f"for … in {node.iter.id}")
+
+
+def _walked(code: Code, names: set[str]) -> Iterator[tuple[str, Use]]:
+    """Parameters that a loop walks, with elements that are used like tensors."""
+    for node in _walk(code):
+        if not isinstance(node, (ast.For, ast.comprehension)) or not isinstance(node.target, ast.Name):
+            continue
+        if not isinstance(node.iter, ast.Name) or node.iter.id not in names:
+            continue
+        for _, strength, use in _found(code, {node.target.id}):
+            if strength == "strong" and use.kind == "tensor":
+                yield node.iter.id, Use("tensors", use.line, use.text)
+                break
+
+
+def _walk(code: Code) -> Iterator[ast.AST]:
+    """The body, without functions and classes in it, which have parameters of their own."""
+    waiting: list[ast.AST] = list(code.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _attribute(node: ast.Attribute, name: str) -> Iterator[tuple[str, str, Use]]:
+    text = ast.unparse(node)
+    if node.attr in ("keys", "items", "values"):
+        yield name, "strong", Use("record", node.lineno, text)
+    elif node.attr in CONTAINERS or node.attr in ("parameters", "state_dict", "train", "eval", "forward", "lower", "upper"):
+        yield name, "other", Use("tensor", node.lineno, text)
+    elif node.attr in SHARED:
+        yield name, "weak", Use("tensor", node.lineno, text)
+    elif node.attr in DISTINCTIVE:
+        yield name, "strong", Use("tensor", node.lineno, text)
+
+
+def _call(node: ast.Call, names: set[str]) -> Iterator[tuple[str, str, Use]]:
+    called = ast.unparse(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ""
+    if isinstance(node.func, ast.Name) and node.func.id in names:
+        yield node.func.id, "other", Use("tensor", node.lineno, called)
+    first, last = called.partition(".")[0], called.rpartition(".")[2]
+    from_torch = first in ("torch", "F", "TF") or called.startswith("nn.functional.")
+    for index, argument in enumerate(node.args):
+        if not isinstance(argument, ast.Name) or argument.id not in names:
+            continue
+        if from_torch and last in JOINING and index == 0:
+            yield argument.id, "strong", Use("tensors", node.lineno, ast.unparse(node))
+        elif last == "range":
+            yield argument.id, "other", Use("tensor", node.lineno, ast.unparse(node))
+        elif from_torch and (index == 0 or last in BINARY) and last not in ("tensor", "zeros", "ones", "arange", "device", "manual_seed", "save"):
+            yield argument.id, "strong", Use("tensor", node.lineno, ast.unparse(node))
+        else:
+            yield argument.id, "weak", Use("tensor", node.lineno, ast.unparse(node))
+
+
+def _truths(test: ast.expr, names: set[str]) -> Iterator[tuple[str, str, Use]]:
+    """A parameter whose truth is asked, or that is compared with text, is an option, no tensor."""
+    if isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from _truths(part, names)
+        return
+    inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    if isinstance(inner, ast.Name) and inner.id in names:
+        yield inner.id, "other", Use("tensor", test.lineno, ast.unparse(test))
+    if isinstance(inner, ast.Compare) and isinstance(inner.left, ast.Name) and inner.left.id in names:
+        if any(isinstance(c, ast.Constant) and isinstance(c.value, str) for c in inner.comparators):
+            yield inner.left.id, "other", Use("tensor", test.lineno, ast.unparse(test))
+
+
+def _operands(node: ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign, names: set[str]) -> Iterator[tuple[str, str, Use]]:
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+            return
+    elif isinstance(node, ast.UnaryOp):
+        sides = [node.operand]
+        if isinstance(node.op, ast.Not):
+            return
+    else:
+        sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.target, node.value]
+    matrix = isinstance(getattr(node, "op", None), ast.MatMult)
+    for side in sides:
+        if isinstance(side, ast.Name) and side.id in names:
+            yield side.id, "strong" if matrix else "weak", Use("tensor", node.lineno, ast.unparse(node))
+
+
+def undecided(code: Code) -> bool:
+    """Whether parameters take part in arithmetic of which nobody knows if it is tensor arithmetic."""
+    names = {p.name for p in code.parameters if p.default is None and p.annotation is None} - {code.receiver()}
+    operators = [n for n in _walk(code) if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.AugAssign))]
+    return any(True for node in operators for _ in _operands(node, names))

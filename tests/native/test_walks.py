@@ -1,0 +1,44 @@
+"""Walks through time whose steps are divided among threads."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from strop.core.config import Options
+from strop.loops.primitives import Parallelise
+from strop.session import Session
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_two_threads_take_every_step_together(kind, both_ways, batch, two_threads):
+    torch.manual_seed(0)
+    layer = kind(7, 200, bidirectional=both_ways).eval()
+    x = torch.randn(5, batch, 7)
+    session = Session(layer, (x,), options=Options(cache=False), threads=2)
+    assert "(threads)" in str(session.nests)
+    with torch.no_grad():
+        (got, _), (wanted, _) = session.module(x), layer(x)
+    torch.testing.assert_close(got, wanted, atol=1e-6, rtol=1e-5)
+
+
+def test_short_steps_stay_on_one_thread(two_threads):
+    session = Session(nn.LSTM(4, 16).eval(), (torch.randn(6, 1, 4),), options=Options(cache=False), threads=2)
+    assert "(threads)" not in str(session.nests)
+
+
+def test_the_walk_itself_is_never_divided():
+    session = Session(nn.LSTM(4, 16).eval(), (torch.randn(6, 1, 4),), options=Options(cache=False), threads=1)
+    verdict = Parallelise("lstm.0", "t").check(session.nests["lstm.0"])
+    assert not verdict and "outermost loop" in verdict.why

@@ -1,0 +1,38 @@
+# Producers of tensors: variables.
+#
+# f0: tensor computes -> to_graph
+# f1: tensor computes -> to_graph
+# f2: tensor computes -> to_graph
+# f3: tensor computes -> to_graph
+# f4: tensor computes -> to_graph
+# f5: tensor computes -> to_graph
+import tensorflow as tf
+
+base = tf.constant([1.0, 2.0, 3.0])
+matrix = tf.constant([[1.0, 2.0, 0.5], [0.1, 3.0, 1.0], [2.0, 0.3, 4.0]])
+
+def f0(x):
+    return x, tf.add(base, 1.0)
+
+def f1(x):
+    return x, tf.add(base, 1.0)
+
+def f2(x):
+    return x, tf.add(base, 1.0)
+
+def f3(x):
+    return x, tf.add(base, 1.0)
+
+def f4(x):
+    return x, tf.add(base, 1.0)
+
+def f5(x):
+    return x, tf.add(base, 1.0)
+
+
+f0(tf.Variable([1.0]))
+f1(tf.Variable(1.0).read_value())
+f2(tf.Variable([1.0, 2.0]) + 1.0)
+f3(tf.Variable([1.0, 2.0])[0])
+f4(tf.Variable(initial_value=tf.zeros([2]), trainable=False))
+f5(tf.Variable(2.0).value())

@@ -1,0 +1,11 @@
+# A tuple of a tensor and a number: a container with a tensor in it.
+#
+# f: tensor computes -> to_graph
+import tensorflow as tf
+
+
+def f(pair):
+    return pair[0] * pair[1]
+
+
+f((tf.constant(1.0), 2.0))

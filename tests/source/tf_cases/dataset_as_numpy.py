@@ -1,0 +1,12 @@
+# Elements as numpy arrays are no tensors.
+#
+# f: ~primitive computes -> no (no_tensor_parameter)
+import tensorflow as tf
+
+
+def f(x):
+    return tf.square(x)
+
+
+for x in tf.data.Dataset.from_tensor_slices([1.0, 2.0]).as_numpy_iterator():
+    f(x)

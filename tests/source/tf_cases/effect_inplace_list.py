@@ -1,0 +1,12 @@
+# `+=` on a list from outside changes that list.
+#
+# f: tensor effects computes -> no (side_effects)
+import tensorflow as tf
+
+
+def f(x, names):
+    names += ["f"]
+    return x + 1.0
+
+
+f(tf.constant(1.0), [])

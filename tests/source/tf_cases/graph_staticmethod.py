@@ -1,0 +1,14 @@
+# Hybrid static method.
+#
+# Net.f: hybrid tensor computes -> add_signature
+import tensorflow as tf
+
+
+class Net:
+    @staticmethod
+    @tf.function
+    def f(x):
+        return x * 2.0
+
+
+Net.f(tf.constant([1.0]))

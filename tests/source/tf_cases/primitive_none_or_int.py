@@ -1,0 +1,12 @@
+# None flows in beside a number: not every value is a non-None constant.
+#
+# f: tensor computes -> to_graph
+import tensorflow as tf
+
+
+def f(x, axis):
+    return tf.reduce_sum(x, axis=axis)
+
+
+f(tf.ones([2, 2]), None)
+f(tf.ones([2, 2]), 1)

@@ -1,0 +1,1 @@
+from .inner import SCALE, make_net as net

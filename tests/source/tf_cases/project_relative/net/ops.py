@@ -1,0 +1,3 @@
+# shift: tensor computes -> to_graph
+def shift(x):
+    return x + 1.0

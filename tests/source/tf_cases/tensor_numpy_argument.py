@@ -1,0 +1,12 @@
+# A numpy array is no tensor.
+#
+# mean: computes -> no (no_tensor_parameter)
+import numpy as np
+import tensorflow as tf
+
+
+def mean(x):
+    return tf.reduce_mean(x)
+
+
+mean(np.array([1.0, 2.0]))
