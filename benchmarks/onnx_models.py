@@ -3,6 +3,7 @@
     python benchmarks/onnx_models.py                     # all that can be had
     python benchmarks/onnx_models.py silero nudenet      # some, by the start of their names
     python benchmarks/onnx_models.py --json out.json --seconds 2
+    python benchmarks/onnx_models.py --write             # and keeps what it measured for docs/onnx.md
 
 Each model runs in a process of its own. Calls of the two alternate, and the clock is that of the calling thread, which
 stands still while others have the core; the ratio is that of the medians.
@@ -22,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from onnx_files import MODELS, TOLERANCE, RealModel, difference
+
+RESULTS = Path(__file__).resolve().parent.parent / "docs" / "onnx-models.json"
 
 
 def measure(model: RealModel, seconds: float) -> dict[str, Any]:
@@ -90,12 +93,24 @@ def show(row: dict[str, Any]) -> str:
             f"  compile {row['compile_s']:5.1f} s{mark}{eager}")  # fmt: skip
 
 
+def keep(rows: list[dict[str, Any]]) -> None:
+    """Put these measurements in the place of older ones of the same models."""
+    kept = {row["name"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))} if RESULTS.exists() else {}
+    packages = {model.name: model.package for model in MODELS}
+    for row in rows:
+        numbers = {key: float(f"{row[key]:.3g}") for key in ("error", "ratio", "strop_ms", "onnxruntime_ms")}
+        kept[row["name"]] = {"name": row["name"], "package": packages[row["name"]], **numbers}
+    ordered = [kept[model.name] for model in MODELS if model.name in kept]
+    RESULTS.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", help="models, by the start of their names")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long to measure each model")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a model is given up")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="keep the results for the documentation")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -118,6 +133,8 @@ def main() -> int:
         slow = [row["name"] for row in measured if row["ratio"] < 0.9]
         print(f"{len(measured)} of {len(rows)} models ran, {wrong} differ; geometric mean {mean:.2f}×; "
               f"under 0.9: {', '.join(slow) or 'none'}")  # fmt: skip
+    if given.write:
+        keep(measured)
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1))
     return int(any("failed" in row or row["error"] > TOLERANCE for row in rows))

@@ -12,6 +12,7 @@ import ast
 import dataclasses
 import inspect
 import json
+import math
 import os
 import re
 import sys
@@ -131,28 +132,41 @@ def _template(text: ast.expr, op: str) -> str:
 
 
 def passes() -> str:
-    """The transformations of a nest."""
-    from strop.core.passes import Pass
-    from strop.loops import primitives
+    """The transformations of nests and of whole programs."""
+    from strop.loops import blocking, packing, primitives, program
 
-    rows = []
-    for title, kind in vars(primitives).items():
-        if title.startswith("_") or not (inspect.isclass(kind) and issubclass(kind, Pass)) or kind is Pass:
-            continue
-        name = title.lower()
-        change, _, details = inspect.getdoc(kind).partition("\n\n")
-        before, _, after = change.partition("→")
-        written = f"{name}{{{' '.join(f'{f.name}=…' for f in dataclasses.fields(kind))}}}"
-        rows.append((f"`{written}`", f"`{before.strip()}`", f"`{after.strip()}`", _joined(details)))
+    titles = ("pass", "from", "to", "")
     return _page(
         "Passes",
         """
-        Every schedule is a list of these few checked transformations of one nest (`loops/primitives.py`). A pass is a
-        value: it prints as text that parses back, its `check` says whether it applies and why not, and it leaves the
-        nest that it was given alone. `print(session.nests)` shows the passes below each nest that they made.
+        Every schedule is a list of these few checked transformations of one nest (`loops/primitives.py`,
+        `loops/blocking.py`, `loops/packing.py`). A pass is a value: it prints as text that parses back, its `check`
+        says whether it applies and why not, and it leaves the nest that it was given alone. `print(session.nests)`
+        shows the passes below each nest that they made, `session.apply` takes more of them, and `session.why` says why
+        one is refused.
         """,
-        _table(("pass", "from", "to", ""), rows),
+        _table(titles, [row for module in (primitives, blocking, packing) for row in _pass_rows(module)]),
+        "## On whole programs",
+        """
+        These say where a tensor lies and which nest runs inside which (`loops/program.py`). Layouts are compositions of
+        the steps in `loops/layout.py`: split, reorder, fuse, pad, unfold.
+        """,
+        _table(titles, list(_pass_rows(program))),
     )
+
+
+def _pass_rows(module: Any) -> Iterator[tuple[str, ...]]:
+    from strop.core.passes import Pass
+
+    for title, kind in vars(module).items():
+        if title.startswith("_") or not (inspect.isclass(kind) and issubclass(kind, Pass)) or kind is Pass:
+            continue
+        if kind.__module__ != module.__name__:
+            continue
+        change, _, details = inspect.getdoc(kind).partition("\n\n")
+        before, _, after = change.partition("→")
+        written = f"{title.lower()}{{{' '.join(f'{f.name}=…' for f in dataclasses.fields(kind))}}}"
+        yield f"`{written}`", f"`{_joined(before)}`", f"`{_joined(after)}`", _joined(details)
 
 
 def problems() -> str:
@@ -201,7 +215,7 @@ def onnx() -> str:
     defined = sorted(name for name, s in schemas.items() if s.has_function and ("", name) not in rows)
     missing = sorted(name for name, s in schemas.items() if not s.has_function and ("", name) not in rows)
     sections = [
-        f"## {domain or 'ai.onnx'}\n\n{_table(('operator', 'opsets', 'file'), found)}"
+        f"### {domain or 'ai.onnx'}\n\n{_table(('operator', 'opsets', 'file'), found)}"
         for domain, found in sorted(domains.items())
     ]
     passed, tests, usual = counts["passed"], counts["tests"], counts["usual"]
@@ -220,17 +234,58 @@ def onnx() -> str:
         domains: {counts["usual_passed"]:,} of {usual:,} ({counts["usual_passed"] / usual:.1%}).
         [excluded.txt](../tests/onnx/excluded.txt) lists the others, each with its reason. `make test-onnx` counts them.
         """,
+        "## Trained models",
+        *_onnx_models(),
+        "## Files that are not trusted",
+        """
+        Names, types, shapes, sizes and paths are checked before anything is computed: damaged, truncated, circular and
+        wrongly typed files, results larger than memory, external data outside the model's folder (through `..`,
+        absolute paths or links) end in a `Problem` with a code and the node. `pytest tests/onnx/test_refusals.py
+        tests/onnx/test_fuzz.py` holds each of them to seconds and bounded memory, on mutated files too.
+        """,
+        "## Operators",
         f"Defined by ONNX in terms of others, and interpreted that way: {_words(defined) or 'none'}.",
         f"Not covered: {_words(missing) or 'none'}.",
         *sections,
     )
 
 
+def _onnx_models() -> list[str]:
+    """Trained models from PyPI wheels against ONNX Runtime, as last measured."""
+    rows = json.loads((DOCS / "onnx-models.json").read_text(encoding="utf-8"))
+    ratios = [row["ratio"] for row in rows]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    cells = [
+        (f"`{row['name']}`", row["package"], f"{row['strop_ms']:.3g}", f"{row['onnxruntime_ms']:.3g}",
+         f"{row['ratio']:.2f}×", f"{row['error']:.0e}")
+        for row in rows
+    ]  # fmt: skip
+    slow = _words([row["name"] for row in rows if row["ratio"] < 0.9]) or "none"
+    return [
+        f"""
+        Models that ship inside wheels on PyPI, at their usual shapes, one thread each, calls of both alternating, by
+        the calling thread's clock: geometric mean {mean:.2f}× ONNX Runtime's speed over {len(rows)} models; under 0.9×:
+        {slow}. The last column is the largest difference of any output, relative to that output's scale.
+        `python benchmarks/onnx_models.py --write` fetches and measures them; `STROP_REAL_MODELS=1 pytest
+        tests/onnx/test_real_models.py -m slow` only compares.
+        """,
+        _table(("model", "package", "Strop, ms", "ONNX Runtime, ms", "faster", "difference"), cells),
+        """
+        Models of quantised arithmetic (QuantizeLinear around every operator) are computed in floating point: exactly up
+        to the first rounding that falls the other way. Deep ones differ from ONNX Runtime as much as its own optimised
+        and plain forms differ from each other, and are slower where it has instructions for bytes.
+        """,
+    ]
+
+
 def scan() -> str:
     """How to look for what could run as a graph, and every rule by its code."""
     from strop.source import settings
+    from strop.source.facts import Finding, Function, Place, Scan
     from strop.source.rules import all_rules
 
+    finding = Finding("", "", Place("", 1), "", "", "safe")
+    layout = Scan([Function("", "", 0)], [finding]).to_json()
     example = inspect.cleandoc(settings.__doc__).partition("\n\n")[2]
     rows = [(f"[{code}](rules.md#{_anchor(rule)})", f"`{rule.name}`", rule.title) for code, rule in all_rules().items()]
     return _page(
@@ -272,6 +327,14 @@ def scan() -> str:
         for a tensor by the function's name; `--no-speculate` assumes nothing by names) or `unsafe` (the reasons say
         what would change). A fact that cannot be determined is `null` in JSON.
         """,
+        "## JSON",
+        """
+        `strop scan --json` prints `functions`, every function with its facts, verdict, safety, reasons (code, message,
+        file, line and the chain of calls that leads there), assumptions and signature; `findings`, what may be changed;
+        and `skipped`. The other formats hold the findings.
+        """,
+        f"A function: {_words(layout['functions'][0])}.",
+        f"A finding: {_words(layout['findings'][0])}.",
         "## Exit codes",
         _table(
             ("code", "`scan`", "`fix`", "`verify`"),

@@ -229,8 +229,8 @@ class Session:
     def apply(self, *passes: Pass | str) -> None:
         """Transform the program and exchange it under `module`; a refusal is raised and leaves everything as it was.
 
-        Text may hold several passes. Passes on nests come after those that the planner chose for the nest, or take their
-        place after `plain{nest=…}`. All are applied together, so that only the whole has to be a schedule.
+        Text may hold several passes. Passes on nests come after those that the planner chose for the nest, or take
+        their place after `plain{nest=…}`. All are applied together: only the whole has to be a schedule.
         """
         new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
         self._steer((*self._edits, *new))

@@ -13,6 +13,12 @@ import pytest
 from strop.core.problem import Problem
 from strop.run.bench import main
 
+#: a shell that starts the tests in the background has them ignore Ctrl-C, and so would their children
+INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("strop.run.bench", run_name="__main__", alter_sys=True)
+"""
 NETWORKS = """
 import os, time
 import torch
@@ -94,7 +100,7 @@ def test_unknown_names_are_refused_before_anything_starts():
 
 
 def test_interruption_leaves_no_process_behind(networks, tmp_path):
-    command = [sys.executable, "-m", "strop.run.bench", f"{networks}:hangs", "--contenders", "eager"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, f"{networks}:hangs", "--contenders", "eager"]
     bench = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     children = _wait_for_children(bench.pid, "survey")
     os.kill(bench.pid, signal.SIGINT)

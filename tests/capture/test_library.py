@@ -27,7 +27,9 @@ def test_an_operator_that_does_not_come_apart_natively_stays_whole() -> None:
 
 def test_each_fallback_says_why() -> None:
     converted = check_function(lambda x: x.lgamma(), torch.rand(4) + 1, native=False)
-    assert list(converted.fallbacks.values()) == ["aten.lgamma.default: neither it nor its parts are in the operator set"]
+    assert list(converted.fallbacks.values()) == [
+        "aten.lgamma.default: neither it nor its parts are in the operator set"
+    ]
 
 
 def test_random_numbers_are_drawn_in_program_order() -> None:

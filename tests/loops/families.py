@@ -15,7 +15,9 @@ from strop.core.passes import Pass
 from strop.graph import build
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.fuse import fuse
+from strop.loops.ir import Nest
 from strop.loops.lower.driver import Lowered, lower
+from strop.plan.choose import Call
 from strop.run import pipeline, reference
 from strop.run.program import NativeProgram
 
@@ -129,6 +131,16 @@ def example(family: Callable[[], Graph]) -> tuple[list[torch.Tensor], list[torch
     inputs = [torch.randn(node.shape, generator=generator) for node in graph.inputs]
     params = [torch.randn(node.shape, generator=generator) for node in graph.params]
     return inputs, params, list(reference.evaluate(graph, inputs, params)[0])
+
+
+@cache
+def planned(family: Callable[[], Graph]) -> tuple[Nest, ...]:
+    """The nests that a schedule is made for: with layouts and copies, as `Session.apply` sees them."""
+    options = Options(cache=False)
+    target = pipeline.target_for(options)
+    stages = pipeline.plan_stages(family(), lowered(family), target, options, Journal(), 1)
+    calls = [call for call in stages.plan.steps if isinstance(call, Call)]
+    return tuple({call.source.name: call.source for call in calls}.values())
 
 
 def interpreted(family: Callable[[], Graph], program: Lowered) -> None:

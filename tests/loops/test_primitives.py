@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loops.families import FAMILIES, interpreted, linear, lowered, natively, softmax
+from loops.families import FAMILIES, interpreted, linear, lowered, natively, planned, softmax
 from strop.core.passes import Pass
 from strop.core.problem import Problem
-from strop.loops.blocking import Block
+from strop.loops.blocking import Block, Lanes
 from strop.loops.ir import Nest, loads
+from strop.loops.packing import Pack, Prefetch
 from strop.loops.primitives import (
     Alternate,
     Fuse,
-    Lanes,
-    Pack,
     Parallelise,
     Plain,
-    Prefetch,
     Reorder,
     Sink,
     Split,
@@ -66,7 +64,9 @@ def a_pass(rng, nest):
         buffer = rng.choice(buffers)
         found = {v.name for s in nest.stores for load in loads(s) if load.buffer.name == buffer for v in load.vars}
         order = sorted(found - {loop})
-        return Pack(name, buffer, loop, rng.randint(1, 8), tuple(rng.sample(order, len(order))), rng.choice(["", *every]))
+        return Pack(
+            name, buffer, loop, rng.randint(1, 8), tuple(rng.sample(order, len(order))), rng.choice(["", *every])
+        )
     if kind is Alternate:
         return Alternate(name, loop, rng.choice(every))
     if kind is Prefetch:
@@ -77,12 +77,12 @@ def a_pass(rng, nest):
     return kind(name, loop)
 
 
-def scheduled(rng, nest, most=8, packed=True):
+def scheduled(rng, nest, most=8):
     """A nest after some legal passes, the passes, and the nests that fill its packed operands."""
     passes, copies = [], []
     for _ in range(rng.randint(1, most)):
         one = a_pass(rng, nest)
-        if (isinstance(one, Pack) and not one.at and not packed) or not one.check(nest):
+        if not one.check(nest):
             continue
         if len(nest.all_loops) > 30:
             break
@@ -110,8 +110,8 @@ def test_legal_sequences_of_passes_change_nothing(family, rng):
 @settings(max_examples=5)
 def test_legal_sequences_of_passes_compile_to_the_same(family, rng):
     edits = []
-    for nest in lowered(family).nests:
-        made, passes, _ = scheduled(rng, nest, packed=False)
+    for nest in planned(family):
+        made, passes, _ = scheduled(rng, nest)
         if ready(made):
             edits += [Plain(nest.name), *passes]
     natively(family, edits, threads=rng.randint(1, 2))

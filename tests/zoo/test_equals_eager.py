@@ -23,9 +23,13 @@ DOCS = Path(__file__).parents[2] / "docs" / "library-nodes.md"
 #: what `make test` runs: every family of networks, each door and both thread counts
 CHEAP = {
     ("mobilenet_v2", "strop.compile", 1),
+    ("mobilenet_v2", "torch.compile", 2),
     ("bert_small", "torch.compile", 1),
+    ("vit_small", "torch.compile", 2),
     ("dlrm", "torch.compile", 2),
+    ("wide_deep", "torch.compile", 2),
     ("lstm", "torch.compile", 2),
+    ("tcn", "torch.compile", 2),
     ("unet", "strop.compile", 2),
 }
 

@@ -7,8 +7,6 @@ parameters under their own names.
 
 from __future__ import annotations
 
-import functools
-import os
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +32,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves
 from strop.capture.fx import from_fx
 from strop.capture.inplace import is_write
 from strop.capture.onnx_context import capturing
-from strop.capture.onnx_file import read
+from strop.capture.onnx_file import memory, read
 from strop.capture.onnx_ops import Call, Unknown, Unsupported, known, standing_for
 from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, dtype_of, to_numpy
 from strop.capture.onnx_program import Program, Reader, Step, Stored, element_type_of
@@ -432,15 +430,6 @@ def _behind(program: Program, names: Sequence[str]) -> set[str]:
         seen |= fresh
         pending += fresh
     return seen - makers.keys()
-
-
-@functools.cache
-def memory() -> int:
-    """Bytes that this machine has, or a number that no machine has where it does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 2**46
 
 
 def _type_of(scope: Scope, name: str, value: Any) -> int:

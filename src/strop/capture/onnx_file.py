@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from math import prod
@@ -98,6 +99,15 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 
 # ---- tensors ----
+
+
+@functools.cache
+def memory() -> int:
+    """Bytes that this machine has, or a number that no machine has where it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**46
 
 
 def tensor_of(proto: TensorProto, folder: Path | None) -> Tensor | np.ndarray[Any, Any]:

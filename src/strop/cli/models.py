@@ -87,20 +87,28 @@ def bench(
     contenders: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often each contender has its turn.")] = 10,
     seconds: Annotated[float, typer.Option(min=0, help="Measuring time per model.")] = 30.0,
+    ops: Annotated[
+        bool, typer.Option("--ops", help="Single operators (families or shapes as arguments), not models.")
+    ] = False,
     json: Json = False,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write the JSON to this file.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Measure models side by side with eager, inductor, ONNX Runtime and OpenVINO."""
     Mode.json = json
+    json_path = output or ("-" if json else None)
     with working("", silent=True):
+        if ops:
+            from strop.run.bench_ops import main as measure
+
+            raise typer.Exit(measure(models or [], threads=threads, rounds=rounds, json_path=json_path, quiet=quiet))
         from strop.run.bench import main as run
         from strop.run.onnx_spec import with_shapes
 
         code = run(
             [with_shapes(model, shape or []) for model in models or []],
             threads=threads,
-            json_path=output or ("-" if json else None),
+            json_path=json_path,
             contenders=contenders.split(",") if contenders else None,
             rounds=rounds,
             seconds=seconds,

@@ -2,12 +2,12 @@
 
 An address is a pointer for the loop variables plus a constant, so that unrolled code shares one register and uses the
 displacement of the instruction. How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a
-vector load, another constant a handful of scalar loads, anything else a gather.
+vector load, another constant a handful of scalar loads, a pattern within one vector a shuffle, the rest a gather.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strop.code.builder import ELEMENT, constant, type_of
 from strop.code.frame import Chunk, Frame
@@ -98,6 +98,8 @@ class Access:
             return Value(self._masked_load(load.buffer, pointer, mask, lanes, other), load.dtype, lanes)
         if stride is not None and not load.guards:
             return self._strided_load(load.buffer, offset, stride, chunk)
+        if not load.guards and (found := self._shuffled_load(load.buffer, load.offset, chunk)) is not None:
+            return found
         return Value(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
 
     def _read_nothing(self, load: Load) -> Value:
@@ -187,6 +189,24 @@ class Access:
             one = code.let(f"load {element}, ptr {pointer}, align {SIZES[buffer.dtype]}")
             vector = code.let(f"insertelement {kind} {vector}, {element} {one}, i64 {lane}")
         return Value(self._from_memory(vector, buffer.dtype, chunk.lanes), buffer.dtype, chunk.lanes)
+
+    def _shuffled_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> Value | None:
+        """Lanes that read here and there within one vector, always in the same pattern: load it whole and shuffle."""
+        frame, lanes = self.frame, chunk.lanes
+        steps = None if has_indirect(offset) else offset.steps(chunk.var, chunk.first, chunk.active)
+        if steps is None or min(steps) < 0 or max(steps) >= lanes or buffer.dtype == "bool":
+            return None
+        start = frame.settle(offset)
+        # from a multiple of what is left over, so that neighbours share a line and the load does not cross one
+        back = start.const % (lanes - max(steps))
+        if start.bounds[0] < back:
+            back = 0
+        steps = tuple(step + back for step in steps)
+        whole = self._vector_load(buffer, start - back, replace(chunk, active=max(steps) + 1))
+        places = ", ".join(f"i32 {step}" for step in (*steps, *(0 for _ in range(lanes - chunk.active))))
+        kind = type_of(buffer.dtype, lanes)
+        mixed = frame.code.let(f"shufflevector {kind} {whole.name}, {kind} poison, <{lanes} x i32> <{places}>")
+        return Value(mixed, buffer.dtype, lanes)
 
     def _masked_load(self, buffer: Buffer, pointer: str, mask: str, lanes: int, other: str) -> str:
         frame, element = self.frame, MEMORY[buffer.dtype]

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -54,7 +55,7 @@ class Stretch:
     vector_loads: int  # of a whole register
     vector_stores: int
     spills: int
-    spilled: int  # whole vectors among them
+    spilled: int  # whole vectors that are stored among them
     busiest: str  # the class of instruction that fills the busiest ports
     counts: dict[str, int]
     inside: tuple[Stretch, ...] = ()
@@ -63,13 +64,12 @@ class Stretch:
     def cycles(self) -> float:
         return max(self.ports, self.front, self.chain)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @staticmethod
-    def from_json(stored: dict[str, object]) -> Stretch:
-        inside = tuple(map(Stretch.from_json, stored["inside"]))  # type: ignore[arg-type]
-        return Stretch(**{**stored, "inside": inside})  # type: ignore[arg-type]
+    def from_json(stored: dict[str, Any]) -> Stretch:
+        return Stretch(**{**stored, "inside": tuple(map(Stretch.from_json, stored["inside"]))})
 
 
 def read_tile(tile: Nest, target: Target, cache: Cache | None = None) -> Stretch:
@@ -256,7 +256,7 @@ def _stretch(region: _Region, code: list[_Line], ports: Ports, follow: bool = Tr
         vector_loads=sum(o.load >= 128 and o.load >= o.bits and not o.broadcast and not o.stack for o in own),
         vector_stores=sum(o.store >= 128 and o.store >= o.bits and not o.stack for o in own),
         spills=sum(o.stack and bool(o.load or o.store) for o in own),
-        spilled=sum(o.stack and max(o.load, o.store) >= 128 for o in own),
+        spilled=sum(o.stack and o.store >= 128 for o in own),
         busiest=most,
         counts=counts,
         inside=inside,

@@ -18,7 +18,7 @@ from strop.code.math import FUNCTIONS, convert
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
-from strop.loops.primitives import step_parts
+from strop.loops.primitives import in_parts, step_parts
 
 #: slots of the runtime table that every function receives as its first argument
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, BARRIER = range(8)
@@ -51,14 +51,14 @@ class _Emitter:
         self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
         self.frame = Frame()
         self.cells: dict[tuple[Buffer, tuple[int, ...]], Value] = {}
-        self.walk = _divided_walk(nest)
-        self.registers = register_scratch(nest) - frozenset(nest.scratch if self.walk else ())
+        self.together = _taken_together(nest)
+        self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
         self.access = Access(self.frame, frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
         self.access.evaluate = self.value
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
-        self.threaded = self.walk or _divided(nest)
+        self.threaded = self.together or _divided(nest)
 
     # ---- the function ----
 
@@ -126,7 +126,7 @@ class _Emitter:
         entry.emit(f"%get_count = load ptr, ptr {table[NUM_THREADS]}, align 8")
         entry.emit("%team32 = call i32 %get_count()")
         entry.emit("%team = zext i32 %team32 to i64")
-        if self.walk:
+        if self.together:
             entry.emit(f"%barrier = load ptr, ptr {table[BARRIER]}, align 8")
 
     def _share(self, extent: int) -> tuple[str, str]:
@@ -138,7 +138,7 @@ class _Emitter:
 
     def _place_scratch(self, entry: Block, table: list[str]) -> None:
         in_memory = [s for s in self.nest.all_scratch if s not in self.registers]
-        shared = self.nest.scratch if self.walk else ()
+        shared = self.nest.scratch if self.together else ()
         for i, buffer in enumerate(in_memory):
             if buffer.bytes <= STACK_LIMIT and buffer not in shared:
                 entry.emit(f"%stack{i} = alloca [{max(buffer.bytes, 1)} x i8], align 64")
@@ -161,7 +161,7 @@ class _Emitter:
 
     def _nest(self, nest: Nest, loops: tuple[Loop, ...]) -> None:
         if not loops:
-            if self.walk and nest is self.nest:
+            if self.together and nest is self.nest:
                 for part in step_parts(nest):
                     self._together(part)
                 return
@@ -188,7 +188,7 @@ class _Emitter:
         self._loop(nest, loop, rest)
 
     def _together(self, item: Store | Nest) -> None:
-        """A part of a step that all threads take together: divided among them or done by the first; then they meet."""
+        """A part that is divided among the threads or done by the first; then they meet."""
         if isinstance(item, Nest) and _divided(item):
             self._nest(item, item.loops)
         else:
@@ -431,10 +431,9 @@ def _divided(nest: Nest) -> bool:
     return any(loop.mode == "threads" and loop.extent > 1 for loop in nest.loops)
 
 
-def _divided_walk(nest: Nest) -> bool:
-    """A walk through time with parts that are divided among threads."""
-    sequential = bool(nest.loops) and all(loop.kind == "sequential" for loop in nest.loops)
-    return sequential and any(isinstance(item, Nest) and _divided(item) for item in step_parts(nest))
+def _taken_together(nest: Nest) -> bool:
+    """Whether threads take the parts of a nest together, each divided among them, and meet in between."""
+    return in_parts(nest) and any(isinstance(item, Nest) and _divided(item) for item in step_parts(nest))
 
 
 def vector_dtype(nest: Nest) -> str:

@@ -41,8 +41,8 @@ class Ports:
     store_bits: int = 256
     load_latency: float = 7.0  # into a vector register
     forward: float = 6.0  # from a store to what a load of the same address brings
-    waiting: int = 96  # instructions that can wait for their operands at once
-    spill: float = 1.4  # cycles of a spilled vector beside its load or store: stacks are aligned to 16 bytes only
+    waiting: int = 64  # instructions that can wait for their operands at once
+    spill: float = 2.2  # cycles of a spilled vector beside its store and load: stacks are aligned to 16 bytes only
     mispredict: float = 15.0  # lost when a loop ends that is too long to be foreseen
     foreseen: int = 24  # iterations up to which the end of a loop is foreseen
 
@@ -91,9 +91,9 @@ _ARM = {
 _WIDE_ARM = {name: replace(use, ports="vwyz") if use.ports in ("vw", "v") else use for name, use in _ARM.items()}
 
 ZEN3 = Ports("znver3", 6, 256, 256, _ZEN, load_bits=256, store_bits=256, forward=10.0)
-ZEN4 = replace(ZEN3, name="znver4", window=320, waiting=128, forward=11.0)
+ZEN4 = replace(ZEN3, name="znver4", window=320, forward=11.0)
 ZEN5 = replace(
-    ZEN4, name="znver5", width=8, window=448, waiting=160, pipe_bits=512, load_bits=512, store_bits=512,
+    ZEN4, name="znver5", width=8, window=448, waiting=96, pipe_bits=512, load_bits=512, store_bits=512,
     uses={**_ZEN, "add": Use("23", 2), "int": Use("abcdfg", 1)},
 )  # fmt: skip
 HASWELL = Ports("haswell", 4, 192, 256, {**_INTEL, "fma": Use("01", 5), "mul": Use("01", 5), "add": Use("1", 3)})

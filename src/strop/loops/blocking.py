@@ -1,4 +1,4 @@
-"""Blocking of reductions: a part of the sum for every point, then the next part, so that operands stay in a cache."""
+"""Reductions in parts: blocks, so that operands stay in a cache, and lanes, so that they can be vectorised."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, neutral, replace_loads
-from strop.loops.primitives import pieces
+from strop.loops.primitives import change_loop, exists, find_loop, pieces
 
 
 @dataclass(frozen=True)
@@ -100,3 +100,79 @@ class Block(Pass):
         body = tuple(replace(item, value=replace_loads(item.value, read)) for item in after)
         used = {s.target for s in body} | {load.buffer for s in body for load in s.loads}
         return Nest(inside, body, tuple(b for b in ir.scratch if b in used and b not in kept))
+
+
+@dataclass(frozen=True)
+class Lanes(Pass):
+    """for k: a op= x(k)   →   {v[l] = neutral; for k.o: for l: v[l] op= x(k.o·by + l); for l: a op= v[l]}
+
+    Gives a reduction `by` independent accumulators, so that it can be vectorised along its own axis.
+    """
+
+    nest: str
+    loop: str
+    by: int
+
+    def check(self, ir: Nest) -> Verdict:
+        found = exists(ir, self.loop)
+        if not found:
+            return found
+        owner, position = find_loop(ir, self.loop) or (ir, 0)
+        if position != len(owner.loops) - 1 or any(isinstance(item, Nest) for item in owner.body):
+            return no(f"`{self.loop}` must be the innermost loop of a plain nest", ir.name)
+        reducing = [s for s in owner.body if isinstance(s, Store) and s.reduce]
+        if not reducing:
+            return no(f"nothing is reduced over `{self.loop}`", ir.name)
+        own = set(owner.vars)
+        if any(own & part.vars for s in reducing for part in s.index):
+            return no("a reduction into an element per iteration is not a reduction over the loop", ir.name)
+        extent = owner.loops[position].extent
+        if self.by < 2 or self.by > extent:
+            return no(f"`by` must be between 2 and {extent}, got {self.by}", ir.name)
+        return yes()
+
+    def apply(self, ir: Nest) -> Nest:
+        return change_loop(ir, self.loop, self._lanes)
+
+    def _lanes(self, nest: Nest, position: int) -> Nest:
+        around, loop = nest.loops[:-1], nest.loops[-1]
+        partial = {
+            (s.target, s.index): Buffer(f"{s.target.name}.{self.loop}", s.target.dtype, (self.by,), "scratch")
+            for s in nest.body
+            if isinstance(s, Store) and s.reduce
+        }
+        lane = Loop(Var(f"{self.loop}.l", self.by))
+        whole, rest = divmod(loop.extent, self.by)
+
+        def reduced(store: Store, value: Index, at: Loop) -> Store:
+            new = store.substitute({loop.var: value})
+            if not store.reduce:
+                return new
+            return Store(partial[store.target, store.index], (index_of(at.var),), new.value, store.reduce)
+
+        statements = [s for s in nest.body if isinstance(s, Store)]
+        reducing = [s for s in statements if s.reduce]
+        start = [
+            Store(
+                partial[s.target, s.index],
+                (index_of(lane.var),),
+                Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype),
+            )
+            for s in reducing
+        ]
+        body: list[Store | Nest] = [Nest((lane,), tuple(start))]
+        outer = Loop(Var(f"{self.loop}.o", whole), "reduce")
+        at = index_of(outer.var) * self.by + index_of(lane.var)
+        body.append(Nest((*around, outer), (Nest((lane,), tuple(reduced(s, at, lane) for s in statements)),)))
+        if rest:
+            last = Loop(Var(f"{self.loop}.l", rest))
+            at = index_of(last.var) + whole * self.by
+            remainder = Nest((last,), tuple(reduced(s, at, last) for s in statements))
+            body.append(Nest(around, (remainder,)) if around else remainder)
+        across = Loop(lane.var, "reduce")
+        final = [
+            Store(s.target, s.index, Load(partial[s.target, s.index], (index_of(lane.var),)), s.reduce)
+            for s in reducing
+        ]
+        body.append(Nest((across,), tuple(final)))
+        return Nest((), tuple(body), tuple(partial.values()))

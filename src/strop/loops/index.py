@@ -129,6 +129,12 @@ class Index:
                 return None
         return found
 
+    def steps(self, var: Var, first: int, count: int) -> tuple[int, ...] | None:
+        """How far each of `count` values of `var` from `first` on lies from the first; None when that is not fixed."""
+        start = self.substitute({var: Index(const=first)})
+        moved = [self.substitute({var: Index(const=first + i)}) - start for i in range(count)]
+        return tuple(m.const for m in moved) if all(m.is_const for m in moved) else None
+
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
             return Index(self.terms, self.const + other) if other else self

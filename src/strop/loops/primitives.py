@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Const, Guard, Load, Loop, Nest, Store, loads, neutral, replace_loads
+from strop.loops.ir import Buffer, Load, Loop, Nest, Store, replace_loads
 
 Change = Callable[[Nest, int], Nest]
 
@@ -39,7 +39,8 @@ def change_loop(nest: Nest, name: str, change: Change) -> Nest:
     return nest
 
 
-def _exists(nest: Nest, *names: str) -> Verdict:
+def exists(nest: Nest, *names: str) -> Verdict:
+    """Whether a nest has all of these loops."""
     for name in names:
         if find_loop(nest, name) is None:
             known = ", ".join(dict.fromkeys(loop.name for loop in nest.all_loops))
@@ -72,7 +73,7 @@ class Split(Pass):
             return no(f"`by` must be at least 1, got {self.by}", ir.name)
         if self.tail not in ("balanced", "rest"):
             return no(f"tail must be `balanced` or `rest`, got `{self.tail}`", ir.name)
-        return _exists(ir, self.loop)
+        return exists(ir, self.loop)
 
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loop, self._split)
@@ -115,7 +116,7 @@ class Reorder(Pass):
     order: tuple[str, ...]
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, *self.order)
+        found = exists(ir, *self.order)
         if not found:
             return found
         if len(set(self.order)) != len(self.order):
@@ -149,7 +150,7 @@ class Fuse(Pass):
     inner: str
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.outer, self.inner)
+        found = exists(ir, self.outer, self.inner)
         if not found:
             return found
         owner, position = find_loop(ir, self.outer) or (ir, 0)
@@ -184,7 +185,7 @@ class Sink(Pass):
     around: tuple[str, ...] = ()  # inner nests, by their first loop, that the loops go around instead of into
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, *self.loops)
+        found = exists(ir, *self.loops)
         if not found:
             return found
         owner, _ = find_loop(ir, self.loops[0]) or (ir, 0)
@@ -259,208 +260,6 @@ def _sink_into(
 
 
 @dataclass(frozen=True)
-class Lanes(Pass):
-    """for k: a op= x(k)   →   {v[l] = neutral; for k.o: for l: v[l] op= x(k.o·by + l); for l: a op= v[l]}
-
-    Gives a reduction `by` independent accumulators, so that it can be vectorised along its own axis.
-    """
-
-    nest: str
-    loop: str
-    by: int
-
-    def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.loop)
-        if not found:
-            return found
-        owner, position = find_loop(ir, self.loop) or (ir, 0)
-        if position != len(owner.loops) - 1 or any(isinstance(item, Nest) for item in owner.body):
-            return no(f"`{self.loop}` must be the innermost loop of a plain nest", ir.name)
-        reducing = [s for s in owner.body if isinstance(s, Store) and s.reduce]
-        if not reducing:
-            return no(f"nothing is reduced over `{self.loop}`", ir.name)
-        own = set(owner.vars)
-        if any(own & part.vars for s in reducing for part in s.index):
-            return no("a reduction into an element per iteration is not a reduction over the loop", ir.name)
-        extent = owner.loops[position].extent
-        if self.by < 2 or self.by > extent:
-            return no(f"`by` must be between 2 and {extent}, got {self.by}", ir.name)
-        return yes()
-
-    def apply(self, ir: Nest) -> Nest:
-        return change_loop(ir, self.loop, self._lanes)
-
-    def _lanes(self, nest: Nest, position: int) -> Nest:
-        around, loop = nest.loops[:-1], nest.loops[-1]
-        partial = {
-            (s.target, s.index): Buffer(f"{s.target.name}.{self.loop}", s.target.dtype, (self.by,), "scratch")
-            for s in nest.body
-            if isinstance(s, Store) and s.reduce
-        }
-        lane = Loop(Var(f"{self.loop}.l", self.by))
-        whole, rest = divmod(loop.extent, self.by)
-
-        def reduced(store: Store, value: Index, at: Loop) -> Store:
-            new = store.substitute({loop.var: value})
-            if not store.reduce:
-                return new
-            return Store(partial[store.target, store.index], (index_of(at.var),), new.value, store.reduce)
-
-        statements = [s for s in nest.body if isinstance(s, Store)]
-        reducing = [s for s in statements if s.reduce]
-        start = [
-            Store(
-                partial[s.target, s.index],
-                (index_of(lane.var),),
-                Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype),
-            )
-            for s in reducing
-        ]
-        body: list[Store | Nest] = [Nest((lane,), tuple(start))]
-        outer = Loop(Var(f"{self.loop}.o", whole), "reduce")
-        at = index_of(outer.var) * self.by + index_of(lane.var)
-        body.append(Nest((*around, outer), (Nest((lane,), tuple(reduced(s, at, lane) for s in statements)),)))
-        if rest:
-            last = Loop(Var(f"{self.loop}.l", rest))
-            at = index_of(last.var) + whole * self.by
-            remainder = Nest((last,), tuple(reduced(s, at, last) for s in statements))
-            body.append(Nest(around, (remainder,)) if around else remainder)
-        across = Loop(lane.var, "reduce")
-        final = [
-            Store(s.target, s.index, Load(partial[s.target, s.index], (index_of(lane.var),)), s.reduce)
-            for s in reducing
-        ]
-        body.append(Nest((across,), tuple(final)))
-        return Nest((), tuple(body), tuple(partial.values()))
-
-
-def _neutral(store: Store) -> Const:
-    return Const(neutral(str(store.reduce), store.target.dtype), store.target.dtype)
-
-
-def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
-    """Every (sub)nest that owns a loop of this name, with the names of the loops around what is inside of it."""
-    names = tuple(loop.name for loop in nest.loops)
-    if name in names:
-        return [(nest, (*around, *names[: names.index(name) + 1]))]
-    return [found for item in nest.body if isinstance(item, Nest) for found in _paths(item, name, (*around, *names))]
-
-
-@dataclass(frozen=True)
-class Pack(Pass):
-    """… w[f(n, k)] …   →   … p[n÷by, k, n mod by] …   where p holds the same elements in the order of reading
-
-    `order` names the other loops that the read depends on, outermost first. With `at`, the copy is made inside that
-    loop into scratch; without, `copy` is a nest of its own (for parameters it runs once).
-    """
-
-    nest: str
-    buffer: str
-    along: str
-    by: int
-    order: tuple[str, ...]
-    at: str = ""
-
-    def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.along, *self.order, *((self.at,) if self.at else ()))
-        if not found:
-            return found
-        if self.by < 1:
-            return no(f"`by` must be at least 1, got {self.by}", ir.name)
-        names = (self.along, *self.order)
-        if len(set(names)) != len(names):
-            return no("a loop is named twice", ir.name)
-        several = [name for name in names if len({loop.var for loop in ir.all_loops if loop.name == name}) > 1]
-        if several:
-            return no(f"there are loops `{several[0]}` of several extents", ir.name)
-        reads = self._reads(ir)
-        if len(reads) != 1:
-            return no(f"`{self.buffer}` is read in {len(reads)} ways, a packed copy serves one", ir.name)
-        if reads[0].buffer in (*ir.writes, *ir.all_scratch):
-            return no(f"`{self.buffer}` is written here", ir.name)
-        if not self.at and reads[0].buffer.space not in ("param", "packed", "const"):
-            return no(f"`{self.buffer}` changes at every call: say where it is packed (`at`)", ir.name)
-        return self._places(ir, reads[0])
-
-    def _places(self, ir: Nest, read: Load) -> Verdict:
-        """Whether the loops around the read and around the copy are those that the packed copy needs."""
-        depends = {v.name for v in read.vars}
-        idle = [name for name in self.order if name not in depends]
-        if idle:
-            return no(f"the read does not depend on `{idle[0]}`", ir.name)
-        outside = [name for name in self._outside(ir) if name in (self.along, *self.order)]
-        if outside:
-            return no(f"`{outside[0]}` is outside of `{self.at}`", ir.name)
-        missing = sorted(depends - {self.along, *self.order, *self._outside(ir)})
-        if missing:
-            return no(f"the read also depends on `{missing[0]}`", ir.name)
-        inside = sum(read in loads(s) for owner, _ in _paths(ir, self.at) for s in owner.stores)
-        if self.at and inside != sum(read in loads(s) for s in ir.stores):
-            return no(f"`{self.buffer}` is read outside of `{self.at}` too", ir.name)
-        return yes()
-
-    def _reads(self, ir: Nest) -> list[Load]:
-        """The reads of the buffer that move along the packed loop."""
-        reads = [load for s in ir.stores for load in loads(s) if load.buffer.name == self.buffer]
-        return list(dict.fromkeys(load for load in reads if any(v.name == self.along for v in load.vars)))
-
-    def _outside(self, ir: Nest) -> tuple[str, ...]:
-        """Loops around the copy: the copy holds what one iteration of them needs."""
-        return next((around for _, around in _paths(ir, self.at)), ())
-
-    def _loops(self, ir: Nest) -> tuple[Loop, tuple[Loop, ...]]:
-        by_name = {loop.name: loop for loop in ir.all_loops}
-        return by_name[self.along], tuple(by_name[name] for name in self.order)
-
-    def packed(self, ir: Nest) -> Buffer:
-        along, order = self._loops(ir)
-        source = self._reads(ir)[0].buffer
-        shape = (-(-along.extent // self.by), *(loop.extent for loop in order), self.by)
-        name = f"{self.nest}.{source.name}"
-        if any(buffer.name == name for buffer in ir.reads):  # a part of it is packed already
-            name = f"{name}.{self.along}"
-        return Buffer(name, source.dtype, shape, "scratch" if self.at else "arena")
-
-    def copy(self, ir: Nest) -> Nest:
-        """The nest that fills the packed copy; past the end of `along` it holds what a failing guard would read."""
-        along, order = self._loops(ir)
-        load, target = self._reads(ir)[0], self.packed(ir)
-        block, lane = Var(f"{self.along}.block", target.shape[0]), Var(f"{self.along}.lane", self.by)
-        fresh = {loop.var: Var(f"{loop.name}.pack", loop.extent) for loop in order}
-        at = index_of(block) * self.by + index_of(lane)
-        source = load.substitute({along.var: at, **{old: index_of(new) for old, new in fresh.items()}})
-        if at.bounds[1] >= along.extent:
-            source = replace(source, guards=(*source.guards, Guard(at, along.extent)))
-        index = (index_of(block), *(index_of(v) for v in fresh.values()), index_of(lane))
-        loops = tuple(Loop(v) for v in (block, *fresh.values(), lane))
-        return Nest(
-            loops, (Store(target, index, source),), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}"
-        )
-
-    def apply(self, ir: Nest) -> Nest:
-        along, order = self._loops(ir)
-        load, target = self._reads(ir)[0], self.packed(ir)
-        at = index_of(along.var)
-        index = (at // self.by, *(index_of(loop.var) for loop in order), at % self.by)
-        copy = self.copy(ir)
-
-        def read(found: Load) -> Load:
-            return Load(target, index) if found == load else found
-
-        made = ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
-        if not self.at:
-            return made
-        return change_loop(made, self.at, lambda nest, position: _insert_first(nest, position, copy, target))
-
-
-def _insert_first(nest: Nest, position: int, copy: Nest, target: Buffer) -> Nest:
-    """The nest with `copy` run at the start of each iteration of its loop at `position`."""
-    inner = replace(nest, loops=nest.loops[position + 1 :], name="", note="")
-    first = replace(copy, name="", note="")
-    return replace(nest, loops=nest.loops[: position + 1], body=(first, inner), scratch=(target,))
-
-
-@dataclass(frozen=True)
 class Alternate(Pass):
     """for t: for j: S(t, j)   →   for t in pairs: {for j: S(t, j); for j: S(t+1, last - j)}
 
@@ -473,7 +272,7 @@ class Alternate(Pass):
     inner: str
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.loop, self.inner)
+        found = exists(ir, self.loop, self.inner)
         if not found:
             return found
         owner, position = find_loop(ir, self.loop) or (ir, 0)
@@ -515,28 +314,6 @@ class Alternate(Pass):
 
 
 @dataclass(frozen=True)
-class Prefetch(Pass):
-    """… w[i] …   →   … w[i] …, and w[i + ahead] is on its way"""
-
-    nest: str
-    buffer: str
-    ahead: int
-
-    def check(self, ir: Nest) -> Verdict:
-        if self.ahead < 1:
-            return no(f"`ahead` must be at least 1, got {self.ahead}", ir.name)
-        if not any(load.buffer.name == self.buffer for s in ir.stores for load in loads(s)):
-            return no(f"`{self.buffer}` is not read", ir.name)
-        return yes()
-
-    def apply(self, ir: Nest) -> Nest:
-        def read(load: Load) -> Load:
-            return replace(load, ahead=self.ahead) if load.buffer.name == self.buffer else load
-
-        return ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
-
-
-@dataclass(frozen=True)
 class Plain(Pass):
     """the schedule that was chosen for a nest   →   none: what follows is all that is done to it"""
 
@@ -555,7 +332,7 @@ class _SetMode(Pass):
     loop: str
 
     def check(self, ir: Nest) -> Verdict:
-        return _exists(ir, self.loop)
+        return exists(ir, self.loop)
 
     def _set(self, ir: Nest, mode: str) -> Nest:
         def change(nest: Nest, position: int) -> Nest:
@@ -571,7 +348,7 @@ class Unroll(_SetMode):
     """for i in 0..3: S(i)   →   S(0); S(1); S(2)"""
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.loop)
+        found = exists(ir, self.loop)
         if not found:
             return found
         owner, position = find_loop(ir, self.loop) or (ir, 0)
@@ -588,7 +365,7 @@ class Vectorise(_SetMode):
     """for i in 0..16: S(i)   →   S(0:16) in vector registers"""
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.loop)
+        found = exists(ir, self.loop)
         if not found:
             return found
         return _vector_verdict(ir, self.loop, None)
@@ -627,42 +404,82 @@ def _vector_verdict(nest: Nest, name: str, outside: str | None) -> Verdict:
 class Parallelise(_SetMode):
     """for i: S(i)   →   the iterations are divided among the threads
 
-    A part of a walk through time may be divided too: all threads take each step together.
+    i is the outermost loop that runs more than once, of the nest or of a part of it: the pieces of a split, the passes
+    over one row, the parts of a step in a walk through time. Threads take the parts together and meet after each.
     """
 
     def check(self, ir: Nest) -> Verdict:
-        found = _exists(ir, self.loop)
+        found = exists(ir, self.loop)
         if not found:
             return found
-        if ir.loops and all(loop.kind == "sequential" for loop in ir.loops):
-            heads = [leading(part) for part in step_parts(ir) if isinstance(part, Nest) and part.loops]
-            named = [loop for loop in heads if loop.name == self.loop]
-            whole = bool(named)
-        else:
-            parts = [ir] if ir.loops else [item for item in ir.body if isinstance(item, Nest)]
-            named = [part.loops[0] for part in parts if part.loops and part.loops[0].name == self.loop]
-            whole = len(named) == len(parts)
-        if not whole:
-            return no("only the outermost loop of a nest is divided among threads", ir.name)
+        heads = [leading(part) for part in _parts(ir)]
+        named = [loop for loop in heads if loop.name == self.loop]
+        if not named:
+            return no("only the outermost loop of a nest, or of a part of it, is divided among threads", ir.name)
         if any(loop.kind != "parallel" for loop in named):
             return no(f"`{self.loop}` is {named[0].kind}", ir.name)
-        return yes()
+        return _division(self.apply(ir))
 
     def apply(self, ir: Nest) -> Nest:
-        return self._set(ir, "threads")
+        return self._divided(ir) if not in_parts(ir) else replace(ir, body=tuple(map(self._part, ir.body)))
+
+    def _part(self, item: Store | Nest) -> Store | Nest:
+        if not isinstance(item, Nest) or not _transparent(item):
+            return self._divided(item) if isinstance(item, Nest) and item.loops else item
+        return replace(item, body=tuple(map(self._part, item.body)))
+
+    def _divided(self, nest: Nest) -> Nest:
+        first = leading(nest)
+        if first.name != self.loop:
+            return nest
+        return replace(nest, loops=tuple(replace(l, mode="threads") if l is first else l for l in nest.loops))
+
+
+def _division(nest: Nest) -> Verdict:
+    """Whether what is divided among threads is divided once, at the outermost loop, and shares no scratch."""
+    parts = _parts(nest)
+    if not parts:
+        return yes()
+    for part in parts:
+        first, divided = leading(part), [loop for loop in part.all_loops if loop.mode == "threads" and loop.extent > 1]
+        if not divided:
+            continue
+        if divided != [first]:
+            return no(f"`{divided[-1].name}` is divided among threads, but not as the outermost loop", nest.name)
+        for store in part.stores if part is not nest else ():
+            if store.target in nest.scratch and first.var not in store.offset.vars:
+                return no(f"iterations of `{first.name}` share the scratch `{store.target.name}`", nest.name)
+    return yes()
+
+
+def _parts(nest: Nest) -> list[Nest]:
+    """What threads take one after another."""
+    found = step_parts(nest) if in_parts(nest) else [nest]
+    return [part for part in found if isinstance(part, Nest) and part.loops]
+
+
+def in_parts(nest: Nest) -> bool:
+    """Whether all loops around a nest's parts run once or in order."""
+    return all(loop.extent == 1 or loop.kind == "sequential" for loop in nest.loops) and any(
+        isinstance(item, Nest) for item in nest.body
+    )
 
 
 def step_parts(nest: Nest) -> list[Store | Nest]:
     """The body of a nest; pieces that a split has made of a part count as parts."""
     found: list[Store | Nest] = []
     for item in nest.body:
-        pieces = isinstance(item, Nest) and all(loop.extent == 1 for loop in item.loops) and not item.scratch
-        if isinstance(item, Nest) and pieces and all(isinstance(part, Nest) for part in item.body):
-            ones = {loop.var: index_of(0) for loop in item.loops}
-            found += step_parts(item.substitute(ones))
+        if isinstance(item, Nest) and _transparent(item):
+            found += step_parts(item.substitute({loop.var: index_of(0) for loop in item.loops}))
         else:
             found.append(item)
     return found
+
+
+def _transparent(nest: Nest) -> bool:
+    """Pieces under loops that run once."""
+    once = all(loop.extent == 1 for loop in nest.loops) and not nest.scratch
+    return once and all(isinstance(item, Nest) for item in nest.body)
 
 
 def leading(nest: Nest) -> Loop:
@@ -670,14 +487,19 @@ def leading(nest: Nest) -> Loop:
     return next((loop for loop in nest.loops if loop.extent > 1), nest.loops[0])
 
 
-def ready(nest: Nest, vector: str | None = None) -> Verdict:
+def ready(nest: Nest) -> Verdict:
     """Whether a scheduled nest can be emitted."""
+    return _flat_vectors(nest, None) and _division(nest)
+
+
+def _flat_vectors(nest: Nest, vector: str | None) -> Verdict:
     for loop in nest.loops:
         if vector is not None and loop.mode != "unroll" and loop.extent > 1:
             return no(f"`{loop.name}` stays a loop inside the vector loop `{vector}`", nest.name)
         if loop.mode == "vector":
             vector = loop.name
-    return next((v for item in nest.body if isinstance(item, Nest) and not (v := ready(item, vector))), yes())
+    found = (_flat_vectors(item, vector) for item in nest.body if isinstance(item, Nest))
+    return next((verdict for verdict in found if not verdict), yes())
 
 
 def register_tile(nest: Nest, rows: str, row_tile: int, lanes: str, lane_tile: int) -> list[Pass]:

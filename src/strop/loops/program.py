@@ -139,7 +139,9 @@ class Relayout(_OnProgram):
         if not fits:
             return no(fits.why, self.tensor)
         if layout.overlaps and _read_while_written(ir, found):
-            return no("a nest reads it while writing it: of an element's places only one would be up to date", self.tensor)
+            return no(
+                "a nest reads it while writing it: of an element's places only one would be up to date", self.tensor
+            )
         return yes()
 
     def apply(self, ir: Lowered) -> Lowered:
@@ -214,7 +216,7 @@ class StoreAt(_OnProgram):
 
 @dataclass(frozen=True)
 class ComputeAt(_OnProgram):
-    """{for i: b[i] = f(i)}; for o: for j: S(b[o + j])   →   for o: {for i in what S needs: t[i] = f(o + i); for j: S(t[j])}
+    """{for i: b[i] = f(i)}; for o: for j: S(b[o + j])   →   for o: {for i in a part: t[i] = f(o + i); for j: S(t[j])}
 
     The producer runs inside a loop of its only reader, for the part that one iteration needs, into scratch. What
     neighbouring iterations share is computed again.
@@ -372,4 +374,3 @@ def _split(index: Index, outer: set[Var]) -> tuple[Index, Index] | None:
         else:
             return None
     return None if index.is_data else (fixed, rest)
-

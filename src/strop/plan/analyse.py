@@ -62,6 +62,15 @@ def stride_within(offset: Index, var: Var, tile: int) -> int | None:
     return offset.substitute({var: index_of(outer) * tile + index_of(inner)}).coefficient(inner)
 
 
+def shuffles_within(offset: Index, var: Var, lanes: int) -> bool:
+    """Whether a vector of `var` that starts at a multiple of its lanes reads from one vector, always in one pattern."""
+    if offset.is_data or lanes > var.extent:
+        return False
+    outer, inner = Var(f"{var.name}.o", -(-var.extent // lanes)), Var(f"{var.name}.i", lanes)
+    steps = offset.substitute({var: index_of(outer) * lanes + index_of(inner)}).steps(inner, 0, lanes)
+    return steps is not None and min(steps) == 0 and max(steps) < lanes
+
+
 def accesses(nest: Nest) -> Iterator[Index]:
     """The offsets of every read and write that is not scratch."""
     local = set(nest.all_scratch)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import chain, count
 from typing import Union
 
 from strop.core.journal import Journal
@@ -18,7 +19,8 @@ from strop.core.target import Target
 from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
 from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
-from strop.loops.primitives import Pack, Plain, Prefetch, ready
+from strop.loops.packing import Pack, Prefetch
+from strop.loops.primitives import Plain, ready
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
 from strop.plan.schedule import Recipe, schedule
@@ -158,11 +160,9 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
 class _Scheduler:
     """Schedules nests, each distinct one once."""
 
-    def __init__(
-        self, target: Target, threads: int, pack: bool, journal: Journal, edits: Sequence[Pass] = ()
-    ) -> None:
+    def __init__(self, target: Target, threads: int, pack: bool, journal: Journal, edits: Sequence[Pass] = ()) -> None:
         self.target, self.threads, self.pack, self.journal = target, threads, pack, journal
-        self.known: dict[object, tuple[tuple[Nest, ...], tuple[Nest, ...], tuple[Pass, ...]]] = {}
+        self.known: dict[object, tuple[Nest, tuple[Nest, ...], tuple[Pass, ...]]] = {}
         self.edits: dict[str, list[Pass]] = {}
         for one in edits:
             self.edits.setdefault(one.nest, []).append(one)  # type: ignore[attr-defined]
@@ -188,8 +188,8 @@ class _Scheduler:
                 raise Problem("STR301", f"this schedule can't be emitted: {verdict.why}", where=nest.name)
             if not verdict:
                 raise AssertionError(f"the schedule of {nest.name} can't be emitted: {verdict.why}\n{recipe.nest}")
-            self.known[key] = (_pieces(recipe.nest), tuple(recipe.copies), tuple(recipe.passes))
-        pieces, copies, passes = self.known[key]
+            self.known[key] = (recipe.nest, tuple(recipe.copies), tuple(recipe.passes))
+        scheduled, copies, passes = self.known[key]
         before: list[Call] = []
         for copy in copies:
             target = copy.writes[0]
@@ -205,16 +205,10 @@ class _Scheduler:
             before += self.calls(moved)[1]
         passes = tuple(_named(one, nest, actual) for one in passes)
         self.journal.add("choice", nest.name, " ".join(map(str, passes)) or "as it is", loops=len(nest.all_loops))
-        made = []
-        for i, piece in enumerate(pieces):
-            name = nest.name if not i else f"{nest.name}.{i}"
-            made.append(Call(name, piece, {b: actual[b] for b in (*piece.reads, *piece.writes)}, nest, passes))
-        return before, made
+        touched = {b: actual[b] for b in (*scheduled.reads, *scheduled.writes)}
+        return before, [Call(nest.name, scheduled, touched, nest, passes)]
 
-
-    def _recipe(
-        self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer], edits: Sequence[Pass]
-    ) -> Recipe:
+    def _recipe(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer], edits: Sequence[Pass]) -> Recipe:
         """The chosen schedule, and what was asked for by hand on top of it (or instead, after `plain`)."""
         if any(isinstance(one, Plain) for one in edits):
             recipe = Recipe(canonical, self.target, self.threads, self.pack)
@@ -226,16 +220,6 @@ class _Scheduler:
                 raise Problem("STR301", f"{_named(one, nest, actual)}: {verdict.why}", where=nest.name)
             recipe.do(one)
         return recipe
-
-
-def _pieces(nest: Nest) -> tuple[Nest, ...]:
-    """A nest without loops whose parts are divided among threads is called part by part."""
-    parts = [item for item in nest.body if isinstance(item, Nest)]
-    if nest.loops or nest.scratch or len(parts) != len(nest.body):
-        return (nest,)
-    if not any(part.loops and part.loops[0].mode == "threads" for part in parts):
-        return (nest,)
-    return tuple(replace(part, name=f"{nest.name}.{i}") for i, part in enumerate(parts))
 
 
 def _named(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
@@ -265,10 +249,12 @@ def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
     found = list(dict.fromkeys((*nest.reads, *nest.writes)))
     new = {b: Buffer(f"b{i}", b.dtype, b.shape, b.space) for i, b in enumerate(found)}
     scratch: dict[Buffer, Buffer] = {}
+    taken: set[str] = set()
     for held in nest.all_scratch:  # the last part of a name says what it is for; what is before it is the model's
         last = held.name.rpartition(".")[2]
-        taken = sum(other.name.rstrip("0123456789") == last for other in scratch.values())
-        scratch[held] = replace(held, name=f"{last}{taken or ''}")
+        name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
+        taken.add(name)
+        scratch[held] = replace(held, name=name)
     plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
     return plain, {short: b for b, short in new.items()}
 

@@ -25,6 +25,7 @@ BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
 LEVELS = ("L2", "L3", "DRAM", "TLB")
 TLB_CYCLES = 0.2  # of a page that the second TLB knows: the walk runs beside other work
 CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
+MOST_SPILLED = 48  # beyond these, spilled values have long been written when they are read again
 KEPT_LOOPS = 1  # loops around a tile that are compiled with it
 
 
@@ -173,7 +174,7 @@ def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]
     """Cycles of one run of a tile, as if each bound were alone; `core` is what they come to together."""
     ports = target.ports
     loads = (stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing) / len(ports.uses["load"].ports)
-    busy = max(stretch.ports, loads) + ports.spill * min(stretch.spilled, ports.waiting)
+    busy = max(stretch.ports, loads) + ports.spill * min(stretch.spilled, MOST_SPILLED)
     inner = [_core(one, crossing, target) for one in stretch.inside]
     found = {
         "ports": busy + sum(one["ports"] for one in inner),

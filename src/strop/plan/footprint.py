@@ -48,6 +48,11 @@ class Node:
     own: tuple[Access, ...] = ()
 
     @cached_property
+    def body(self) -> Node:
+        """One iteration."""
+        return Node(None, self.children)
+
+    @cached_property
     def accesses(self) -> tuple[Access, ...]:
         return tuple(dict.fromkeys((*self.own, *(a for child in self.children for a in child.accesses))))
 
@@ -186,15 +191,12 @@ class Traffic:
                     again[key] = again.get(key, 0.0) + times * lines
         kept = fits + (1.0 - fits) * reuse
         return {
-            key: kept * once.get(key, 0.0) + (1.0 - kept) * max(again.get(key, 0.0), once.get(key, 0.0))
+            key: kept * once.get(key, 0.0) + (1.0 - kept) * again.get(key, 0.0)
             for key in dict.fromkeys((*once, *again))
         }
 
     def _body_fits(self, node: Node) -> float:
-        if len(node.children) == 1:
-            return self._fits(node.children[0])
-        body = Node(None, node.children)
-        return self._fits(body)
+        return self._fits(node.children[0] if len(node.children) == 1 else node.body)
 
     def _fits(self, node: Node) -> float:
         """1 where everything that the node touches stays in the level, 0 where nothing is left for a second time."""

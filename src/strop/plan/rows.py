@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strop.loops.blocking import Lanes
 from strop.loops.ir import Load, Loop, Nest, Store, loads
-from strop.loops.primitives import Alternate, Lanes, Pack, Sink, Split, Unroll, Vectorise
+from strop.loops.packing import Pack
+from strop.loops.primitives import Alternate, Sink, Split, Unroll, Vectorise
 from strop.plan.analyse import Contraction, contraction, heavy
 
 if TYPE_CHECKING:

@@ -12,28 +12,29 @@ from math import gcd, prod
 
 from strop.core.passes import Pass
 from strop.core.target import Target
+from strop.loops.blocking import Lanes
 from strop.loops.index import Index, Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
+from strop.loops.packing import Pack, Prefetch
 from strop.loops.primitives import (
     Fuse,
-    Lanes,
-    Pack,
     Parallelise,
-    Prefetch,
     Reorder,
     Sink,
     Split,
     Unroll,
     Vectorise,
     find_loop,
+    in_parts,
     leading,
     step_parts,
 )
-from strop.plan.analyse import Contraction, accesses, contraction, fusable, heavy, stride_within, work
+from strop.plan.analyse import Contraction, accesses, contraction, fusable, heavy, shuffles_within, stride_within, work
 from strop.plan.tiles import FMA_LATENCY, Demand, Tile, best
 
 PREFETCH_BYTES = 4096  # how far ahead weights are asked for where each is used once
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
+EVEN = 0.9  # of the threads' time that is used, from which a loop counts as evenly shared
 CONSTANT = ("param", "packed", "const")
 
 
@@ -158,30 +159,37 @@ def _vectorisable(nest: Nest, loop: Loop) -> bool:
 
 
 def _parallelise_outer(recipe: Recipe, total: float) -> None:
-    if recipe.threads < 2 or total < PARALLEL_WORK:
+    """Divide the work among threads: along the first loop that gives each as much, brought outermost."""
+    threads = recipe.threads
+    if threads < 2 or total < PARALLEL_WORK:
         return
-    nest = recipe.nest
-    heads = [nest] if nest.loops else [item for item in nest.body if isinstance(item, Nest)]
-    if not heads or any(not head.loops for head in heads):
+    main = max(_parts(recipe.nest), key=work, default=None)
+    loop = _divisible(main, threads) if main is not None else None
+    if main is None or loop is None:
         return
-    if heads == [nest] and nest.loops[0].extent < recipe.threads:
-        _lift_parallel(recipe)
-        heads = [recipe.nest]
-    first = heads[0].loops[0]
-    if len({head.loops[0].name for head in heads}) != 1 or first.kind != "parallel" or first.mode != "serial":
-        return
-    if first.extent < recipe.threads:
-        return
-    recipe.do(Parallelise(recipe.name, first.name))
+    before = [other.name for other in main.loops[: main.loops.index(loop)] if other.extent > 1]
+    if before:
+        recipe.do(Reorder(recipe.name, (loop.name, *before)))
+    for name in dict.fromkeys(leading(part).name for part in _parts(recipe.nest) if _divisible(part, threads)):
+        one = Parallelise(recipe.name, name)
+        if one.check(recipe.nest):
+            recipe.do(one)
 
 
-def _lift_parallel(recipe: Recipe) -> None:
-    """A loop with enough iterations for every thread goes outermost."""
-    loops = recipe.nest.loops
-    wide = next((loop for loop in loops if loop.extent >= recipe.threads and loop.mode == "serial"), None)
-    if wide is None or any(loop.kind != "parallel" for loop in loops[: loops.index(wide) + 1]):
-        return
-    recipe.do(Reorder(recipe.name, (wide.name, *(loop.name for loop in loops[: loops.index(wide)]))))
+def _parts(nest: Nest) -> list[Nest]:
+    found = step_parts(nest) if in_parts(nest) else [nest]
+    return [part for part in found if isinstance(part, Nest) and part.loops]
+
+
+def _divisible(nest: Nest, threads: int) -> Loop | None:
+    """Of the outer loops the first that threads share evenly, or the one that they share best."""
+    outer = []
+    for loop in nest.loops:
+        if loop.kind != "parallel" or loop.mode != "serial":
+            break
+        if loop.extent >= threads:
+            outer.append(loop)
+    return max(outer, key=lambda loop: min(_balance(loop.extent, threads), EVEN), default=None)
 
 
 # ---- contractions ----------------------------------------------------------------------------------------------------
@@ -244,8 +252,15 @@ def _fuse_parallel(recipe: Recipe) -> None:
     fuse_all(recipe)
     for loop in recipe.at.loops:
         period = _period(recipe.at, loop)
-        if 1 < period < loop.extent and loop.extent % period == 0:
+        if 1 < period < loop.extent and loop.extent % period == 0 and not _patterned(recipe, loop, period):
             recipe.do(Split(recipe.name, loop.name, period))
+
+
+def _patterned(recipe: Recipe, loop: Loop, period: int) -> bool:
+    """Whether vectors hold several periods (channels of narrow groups) and shuffle what they read."""
+    lanes = recipe.target.lanes("f32")
+    moving = [offset for offset in accesses(recipe.at) if offset.coefficient(loop.var) is None]
+    return period < lanes and all(shuffles_within(offset, loop.var, lanes) for offset in moving)
 
 
 def _period(nest: Nest, loop: Loop) -> int:
@@ -279,7 +294,7 @@ def _vector_loop(recipe: Recipe, found: Contraction, lanes: int) -> Loop | None:
     for loop in found.nest.loops:
         if loop.extent < 2:
             continue
-        gathers = 0
+        gathers = 0.0
         read = False
         for load in found.operands:
             stride = stride_within(load.offset, loop.var, lanes)
@@ -287,7 +302,7 @@ def _vector_loop(recipe: Recipe, found: Contraction, lanes: int) -> Loop | None:
                 continue
             read = True
             if stride != 1 and not _packable(recipe, load):
-                gathers += 1
+                gathers += 0.1 if stride is None and shuffles_within(load.offset, loop.var, lanes) else 1
         scattered = sum(stride_within(s.offset, loop.var, lanes) != 1 for s in found.outputs)
         full = loop.extent / (-(-loop.extent // lanes) * lanes)
         score = full / (1 + 12 * gathers + 2 * scattered / max(found.depth, 1) * 16)
@@ -323,7 +338,7 @@ def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
 
 
 def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, lanes: int) -> tuple[Tile, Demand]:
-    broadcast = streamed = paired = 0
+    broadcast = streamed = paired = shuffled = 0
     alias = False
     divides = 0
     for load in found.operands:
@@ -337,6 +352,7 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
             alias = alias or (step > 0 and step % 4096 == 0)
         if load.offset.coefficient(along.var) is None and not _packable(recipe, load):
             divides = _largest_tile(load, along, lanes)
+            shuffled += by_row and shuffles_within(load.offset, along.var, lanes)
     demand = Demand(
         rows.extent if rows else 1,
         along.extent,
@@ -348,6 +364,7 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
         alias,
         divides,
         *_window(found, rows, paired),
+        shuffled=shuffled,
     )
     tile = best(demand, lanes, recipe.target)
     if demand.window and tile.rows * tile.vectors < FMA_LATENCY:
@@ -488,18 +505,5 @@ def _rows(recipe: Recipe) -> None:
 
     total = work(recipe.nest)
     schedule_rows(recipe)
-    if recipe.nest.loops and all(loop.kind == "sequential" for loop in recipe.nest.loops):
-        _divide_steps(recipe, total)
-        return
-    _parallelise_outer(recipe, total)
-
-
-def _divide_steps(recipe: Recipe, total: float) -> None:
-    """A walk through time whose steps are long enough for threads to meet after each part of one."""
-    steps = prod(loop.extent for loop in recipe.nest.loops)
-    if recipe.threads < 2 or total < PARALLEL_WORK * steps:
-        return
-    parts = [leading(item) for item in step_parts(recipe.nest) if isinstance(item, Nest) and item.loops]
-    for loop in dict.fromkeys(parts):
-        if loop.extent >= recipe.threads and loop.mode == "serial" and loop.kind == "parallel":
-            recipe.do(Parallelise(recipe.name, loop.name))
+    steps = prod(loop.extent for loop in recipe.nest.loops if loop.kind == "sequential")
+    _parallelise_outer(recipe, total / max(steps, 1))

@@ -30,12 +30,12 @@ KINDS = {
 
 @dataclass
 class _Counts:
-    """Instructions of one loop, by class, and the vectors that live through an iteration."""
+    """Instructions of one loop by class, and how many vectors each of its operands has."""
 
     kinds: dict[str, float] = field(default_factory=dict)
     vector_loads: float = 0.0
     vector_stores: float = 0.0
-    held: float = 0.0
+    operands: list[int] = field(default_factory=list)
     steps: int = 1  # of the reduction, one after the other
 
     def add(self, kind: str, count: float) -> None:
@@ -85,7 +85,7 @@ class _Sketch:
                 own.add(kind, count)
             own.vector_loads += counts.vector_loads
             own.vector_stores += counts.vector_stores
-            own.held = max(own.held, counts.held)
+            own.operands += counts.operands
             own.steps = max(own.steps, counts.steps)
         return inside, own
 
@@ -116,7 +116,7 @@ class _Sketch:
         if stride in (0, 1):
             own.add("load", count)
             own.vector_loads += count if stride == 1 else 0
-            own.held += min(count, 8)
+            own.operands.append(count)
         else:
             own.add("load", count * self.lanes)
             own.add("shuffle", count * self.lanes)
@@ -138,7 +138,8 @@ class _Sketch:
         bits = target.vector_bits
         spills = 0.0
         if own.kinds.get("fma") and not inside:
-            spills = 2.0 * max(0.0, self.accumulators + min(own.held, 4) + 1 - target.vector_registers)
+            held = min(own.operands) if len(own.operands) > 1 else 0  # the smaller side stays, the larger streams by
+            spills = 2.0 * max(0, self.accumulators + held + 1 - target.vector_registers)
         used = list(_used(own, spills, bits, ports))
         cycles, most = busiest(used)
         size = sum(max(count, 0.0) for count in own.kinds.values()) + spills + 3
@@ -155,7 +156,7 @@ class _Sketch:
             vector_loads=int(own.vector_loads),
             vector_stores=int(own.vector_stores),
             spills=int(spills),
-            spilled=int(spills),
+            spilled=int(spills / 2),
             busiest=most,
             counts={kind: int(count) for kind, count in own.kinds.items() if count > 0},
             inside=tuple(inside),

@@ -15,9 +15,10 @@ from math import prod
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.target import Target
-from strop.loops.blocking import Block
+from strop.loops.blocking import Block, Lanes
 from strop.loops.ir import Loop, Nest
-from strop.loops.primitives import Fuse, Lanes, Pack, Reorder, Sink, Split, Unroll, Vectorise, find_loop, ready
+from strop.loops.packing import Pack
+from strop.loops.primitives import Fuse, Reorder, Sink, Split, Unroll, Vectorise, find_loop, ready
 from strop.plan.analyse import Contraction, contraction, fusable
 
 MOST_COPIES = 256  # of one statement, after unrolling: more takes LLVM seconds to compile

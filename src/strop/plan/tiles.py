@@ -37,6 +37,7 @@ class Demand:
     window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
     slide: int = 1  # how far a row moves the window
     looped: bool = False  # only the sliding loop is written out, others stay loops: fewer reads are kept
+    shuffled: int = 0  # paired reads that several steps of the reduction take from one vector, which stays
 
     def shared(self, rows: int) -> int:
         """Different paired reads of a window's steps over some rows."""
@@ -65,6 +66,7 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
                 held = vectors * (demand.window * demand.streamed + demand.shared(rows))
             else:
                 held = vectors * demand.streamed
+            held += demand.shuffled * rows * vectors
             streaming = 1 + min(demand.paired, 2)
             if demand.accumulators * rows * vectors + held + streaming <= target.vector_registers:
                 yield Tile(rows, vectors)

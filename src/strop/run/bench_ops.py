@@ -124,7 +124,7 @@ class Measured:
 
 def plain(path: str) -> bool:
     """Whether a path takes and returns row-major tensors."""
-    return path.startswith("eager") or path.startswith("packed")
+    return path.startswith(("eager", "packed"))
 
 
 def measure(operator: Operator, threads: int, rounds: int) -> Measured:

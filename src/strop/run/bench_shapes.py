@@ -191,11 +191,11 @@ class Operator:
             left, right = self._shapes
             return 2e-9 * prod(left) * right[-1]
         module, inputs = self.build()
-        weight = getattr(module, "weight")
+        size = sum(parameter.numel() for name, parameter in module.named_parameters() if name == "weight")
         with torch.no_grad(), torch.device("meta"):
             result = module.to("meta")(inputs[0].to("meta"))
         points = prod((inputs[0] if self.family == "transposed" else result).shape[2:])
-        return 2e-9 * points * float(weight.numel())
+        return 2e-9 * points * size
 
 
 OPERATORS = tuple(Operator(line) for line in _LINES.split("\n") if line)

@@ -37,6 +37,7 @@ class Hot:
     same: Callable[[], bool]
     threads: int
     run: Callable[[tuple[Tensor, ...]], Any]
+    program: Program | None  # where `run` only calls it with the tensors as they come, and gives back what it gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,9 @@ class Dispatcher:
         sizes: Any = [list(t.shape) for t in tensors]
         strides: Any = [list(t.stride()) for t in tensors]
         guards = TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
-        return Hot(len(tensors), guards.check, same, threads, _runner(variant, program, tensors))
+        plain = variant.in_order and all(dense(t) is t for t in tensors)
+        run = _runner(variant, program, tensors)
+        return Hot(len(tensors), guards.check, same, threads, run, program if plain else None)
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell

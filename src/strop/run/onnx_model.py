@@ -31,8 +31,8 @@ from strop.capture.onnx import (
     as_numpy,
     bound,
     capture,
-    memory,
 )
+from strop.capture.onnx_file import memory
 from strop.capture.onnx_ops.element_types import from_numpy
 from strop.capture.onnx_parts import Part, Runner
 from strop.core.config import Options

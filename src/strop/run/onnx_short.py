@@ -6,6 +6,7 @@ what `CompiledOnnx.run` does in many.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,14 @@ from torch import Tensor
 from strop.capture.onnx import Port
 from strop.capture.onnx_ops.element_types import CARRIERS
 from strop.run.dispatch import Dispatcher, Hot
+from strop.run.program import NativeProgram
 from strop.run.state import State
+
+Array = np.ndarray[Any, np.dtype[Any]]
+#: bytes of outputs that are kept for the next call
+LARGEST_KEPT = 2**16
+#: only under a lock of the interpreter do counts of references tell who holds an array
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _from_numpy = torch.from_numpy
 _get_num_threads = torch.get_num_threads
@@ -60,16 +68,34 @@ def _serves(hot: Hot, tensors: Sequence[Tensor], state: State, call_hooks: Seque
     )
 
 
+def _references(arrays: list[Array]) -> list[int]:
+    return [sys.getrefcount(array) for array in arrays]
+
+
+class _Results:
+    """Arrays and their addresses."""
+
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays = arrays
+        self.addresses = [array.ctypes.data for array in arrays]
+
+
 class Arrays:
     """The short way for arrays by name, of the types and shapes (bound ones: the very bytes) of the last call."""
 
     def __init__(
-        self, hot: Hot, inputs: Sequence[tuple[str, np.ndarray[Any, Any], bool]], outputs: Sequence[str]
+        self, hot: Hot, inputs: Sequence[tuple[str, Array, bool]], outputs: Sequence[tuple[str, Tensor]]
     ) -> None:
         self.hot = hot
         self.inputs = [(name, a.dtype, a.shape, a.tobytes() if bound else None) for name, a, bound in inputs]
-        self.outputs = tuple(outputs)
+        self.outputs = tuple(name for name, _ in outputs)
         self.single = len(outputs) == 1
+        likes = [result.numpy() for _, result in outputs]
+        fits = isinstance(hot.program, NativeProgram) and hot.program.writes_anywhere
+        self.into = hot.program.into if fits and sum(a.nbytes for a in likes) <= LARGEST_KEPT else None
+        self.likes = [(a.shape, a.dtype) for a in likes]
+        self.kept: list[_Results] = []
+        self.unseen = _references([np.empty(0) for _ in likes]) if _COUNTS else None
 
     @classmethod
     def of(
@@ -88,7 +114,7 @@ class Arrays:
         elif hot is None or len(args) != hot.count or not _serves(hot, args, dispatcher.state, call_hooks):
             return None
         inputs = [(name, array, i in bound) for i, (name, array) in enumerate(zip(names, arrays))]
-        return cls(hot, inputs, [port.name for port, _ in outputs])  # type: ignore[arg-type]
+        return cls(hot, inputs, [(port.name, result) for port, result in outputs])  # type: ignore[arg-type]
 
     def __call__(self, feeds: Mapping[str, Any], state: State, call_hooks: Sequence[Any]) -> dict[str, Any] | None:
         """The outputs, or None where this call differs from the last one."""
@@ -110,9 +136,22 @@ class Arrays:
         hot = self.hot
         if not _serves(hot, tensors, state, call_hooks):
             return None
+        if self.into is not None:
+            results = self._results()
+            self.into(tensors, results.addresses)
+            self.kept.append(results)
+            return dict(zip(self.outputs, results.arrays))
         if self.single:
             return {self.outputs[0]: hot.run(tuple(tensors)).numpy()}
         return {name: tensor.numpy() for name, tensor in zip(self.outputs, hot.run(tuple(tensors)))}
+
+    def _results(self) -> _Results:
+        """Arrays for the outputs: those of the last call where the caller has let go of them."""
+        if self.kept:
+            last = self.kept.pop()
+            if _references(last.arrays) == self.unseen:
+                return last
+        return _Results([np.empty(shape, dtype) for shape, dtype in self.likes])
 
 
 def _plain(result: Any) -> bool:

@@ -237,6 +237,7 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
             "nodes": len(stages.graph.nodes),
             "nests": sum(isinstance(step, Call) for step in planned.steps),
             "functions": module.functions,
+            "threaded": module.threaded,
             "library": library,
             "unshared_bytes": planned.arena.unshared,
         },

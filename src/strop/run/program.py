@@ -105,7 +105,7 @@ class NativeProgram:
 
     def __init__(self, compiled: Compiled, options: Options) -> None:
         self.compiled = compiled
-        self.pool = pool() if compiled.threads > 1 else None
+        self.pool = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
         self._library = jit.Library(compiled.code, target_for(options))
         self._frames: list[_Frame] = []
         self._bound: _Bound | None = None
@@ -163,6 +163,28 @@ class NativeProgram:
             raise OutOfRange("index out of range in self")
         self._give_back(frame)
         return results
+
+    @property
+    def writes_anywhere(self) -> bool:
+        """Whether `into` may be called: one native entry, no outputs but its own."""
+        return self._only is not None and len(self._outputs) == len(self.compiled.outputs)
+
+    def into(self, inputs: Sequence[Tensor], outputs: Sequence[int]) -> None:
+        """As a call, with results at addresses that the caller owns."""
+        bound, only = self._bound, self._only
+        assert bound is not None and only is not None
+        frame = self._take(bound)
+        slots = frame.slots
+        for slot, tensor in zip(self.compiled.inputs, inputs):
+            slots[slot] = tensor.data_ptr()
+        for (slot, _, _), address in zip(self._outputs, outputs):
+            slots[slot] = address
+        only(*frame.arguments, bound.address, frame.slots_address)
+        failed = frame.status.value
+        frame.status.value = 0
+        self._give_back(frame)
+        if failed:
+            raise OutOfRange("index out of range in self")
 
     def _run_steps(self, frame: _Frame, inputs: Sequence[Tensor], bound: _Bound) -> tuple[Tensor, ...]:
         tensors: dict[int, Tensor] = dict(zip(self.compiled.inputs, inputs))

@@ -92,6 +92,11 @@ class Variant:
         """Whether the program's tensors are the results as they come, with nothing to write back."""
         return not self.targets and not self.idle and all(isinstance(output, Computed) for output in self.outputs)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the results are all that the program makes, in its order."""
+        return self.direct and self.outputs == tuple(map(Computed, range(len(self.graph.outputs))))
+
     def ready(self, threads: int, snapshot: Snapshot) -> Program:
         """The program for this thread count, bound to the parameters of the snapshot."""
         bound = self._bound.get(threads)

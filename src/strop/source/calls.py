@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from strop.source import specials
-from strop.source.activation import Arguments
+from strop.source.activation import Arguments, spelled
 from strop.source.code import Class, Code
 from strop.source.heap import Cell, Node, Object
 from strop.source.hints import hint
@@ -146,6 +146,8 @@ class Calls(LibraryCalls):
             return self.call_library(atom.function.dotted, args, at, atom.receiver)
         if isinstance(atom, Library):
             return self.call_library(atom.dotted, args, at, None)
+        if isinstance(atom, Unknown):
+            return self.call_unknown(atom, args, at)
         if isinstance(atom, ClassAtom):
             return self.instantiate(atom.cls, args, at)
         if isinstance(atom, Partial):
@@ -155,13 +157,11 @@ class Calls(LibraryCalls):
             return self.call(atom.function, merged, at)
         if isinstance(atom, Object):
             return self._call_object(atom, args, at)
-        if isinstance(atom, Unknown):
-            return self.call_unknown(atom, args, at)
         return NOTHING if isinstance(atom, (Const, Primitive, Tuple)) else UNKNOWN
 
     def call_unknown(self, atom: Unknown, args: Arguments, at: ast.AST) -> Value:
         """Nobody knows what is called: it may do anything, also with the functions that it is given."""
-        self.note_write(at, "method", "call of something unknown", "unknown", NOTHING)
+        self.note_write(at, "method", spelled(at.func) if isinstance(at, ast.Call) else "…", "unknown", NOTHING)
         self.escape(args, at)
         return unknown(atom.why or "result of an unknown call")
 

@@ -119,6 +119,8 @@ class Attributes(Activation):
             return self._of_library(atom.dotted, name, at)
         if isinstance(atom, Tensor):
             return self.library_attribute(tensor_class(atom), atom, name, at)
+        if isinstance(atom, Unknown):
+            return atom.value
         if isinstance(atom, ModuleAtom):
             return self.module_attribute(atom, name)
         if isinstance(atom, ClassAtom):
@@ -130,8 +132,6 @@ class Attributes(Activation):
             return NOTHING if owner == "builtins.NoneType" else self.library_attribute(owner, atom, name, at)
         if isinstance(atom, Tuple):
             return self.library_attribute("builtins.tuple", atom, name, at)
-        if isinstance(atom, Unknown):
-            return atom.value
         if isinstance(atom, Function):
             return self._of_function(atom, name, at)
         if isinstance(atom, Partial):

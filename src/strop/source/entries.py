@@ -48,7 +48,11 @@ def _unclear(program: Program) -> None:
     if not program.speculate:
         return
     for code in _scanned(program):
-        if isinstance(code.node, ast.Lambda) or code in program.speculated or module_framework(program, code) != "torch":
+        if (
+            isinstance(code.node, ast.Lambda)
+            or code in program.speculated
+            or module_framework(program, code) != "torch"
+        ):
             continue
         open_ended = [p.name for p in code.parameters if p.annotation is None and _all_unknown(code, p.name)]
         if open_ended and set(open_ended) & set(uses(code)):
@@ -58,7 +62,9 @@ def _unclear(program: Program) -> None:
 
 def _all_unknown(code: Code, name: str) -> bool:
     values = [node.parameters.get(name) for node in code.nodes.values()]
-    return bool(values) and all(v is not None and v.atoms and all(isinstance(a, Unknown) for a in v.atoms) for v in values)
+    return bool(values) and all(
+        v is not None and v.atoms and all(isinstance(a, Unknown) for a in v.atoms) for v in values
+    )
 
 
 def _scanned(program: Program) -> list[Code]:

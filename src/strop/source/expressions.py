@@ -325,7 +325,8 @@ class Expressions(Calls):
                 first.framework, "array" if first.kind == "array" else "tensor", "bool", _broadcast(tensors)
             )
             self.note_operator(at, f"{tensor_class(first)}.__{name}__", [left, right], result)
-            return result
+            certain = any(v.atoms and all(isinstance(a, (Tensor, Tuple)) for a in v.atoms) for v in (left, right))
+            return result if certain else join(result, primitive("bool"))
         for obj in left.objects():
             if isinstance(obj.cls, Class) and self.find_member(self.order(obj.cls), f"__{name}__") is not None:
                 return self.call(self.attribute(obj.value, f"__{name}__", at), Arguments([right]), at)

@@ -33,6 +33,7 @@ class Object(Atom):
     """Everything that one expression allocates in one context: an instance, a container, an iterator."""
 
     __slots__ = ("attributes", "cls", "items", "keys", "kind", "line", "owner", "readers", "shuffled", "wild")
+    is_object = True
 
     def __init__(self, kind: str, cls: Class | str, owner: Node | None, line: int) -> None:
         super().__init__()

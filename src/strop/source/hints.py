@@ -126,6 +126,7 @@ def _named(program: Program, code: Code, expression: ast.expr) -> Value | None:
 def instance(program: Program, cls: Class) -> Value:
     """Any instance of a class of the project: those that are made somewhere, or one that stands for strangers."""
     made = program.objects_of(cls)
+    made = [*made, *(o for other, objects in program.instances.items() if other is not cls and cls in program.orders.get(other, ()) for o in objects)]
     if made:
         return join_all([obj.value for obj in made[:8]])
     return program.allocate(None, cls.node, "instance", cls).value

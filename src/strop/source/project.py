@@ -32,6 +32,7 @@ class Project:
         self.followed_lines = 0
         self._listed: dict[str, bool] = {}
         self._searched: dict[str, list[str]] = {}
+        self._found: dict[tuple[str, str], Module | None] = {}
         self._names: set[str] = set()
         for name in names:
             module = self._load(name)
@@ -42,6 +43,12 @@ class Project:
 
     def find(self, importer: Module, dotted: str, known_library: bool) -> Module | None:
         """The module that an absolute import means, seen from a file of the project."""
+        key = self._search(importer)[0], dotted
+        if key not in self._found:
+            self._found[key] = self._find(importer, dotted, known_library)
+        return self._found[key]
+
+    def _find(self, importer: Module, dotted: str, known_library: bool) -> Module | None:
         tail = dotted.replace(".", os.sep)
         for folder in self._search(importer):
             for candidate in (os.path.join(folder, tail, "__init__.py"), os.path.join(folder, f"{tail}.py")):  # noqa: PTH118

@@ -16,6 +16,9 @@ from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
 from strop.source.interpret import Program
 from strop.source.project import Project
+from strop.source.values import forget
+
+LARGE = 2_000  #: lines
 
 
 class Options(Protocol):
@@ -47,17 +50,24 @@ def scan(paths: Sequence[str], options: Options | None = None) -> Scan:
 
 def scan_files(names: Sequence[str], roots: Sequence[str], options: Options | None = None) -> Scan:
     """The same for files that have been found already; they are one program."""
-    options = options or Defaults()
     enabled = gc.isenabled()
-    gc.disable()  # syntax trees and values are long-lived: collections in between only cost time
+    gc.disable()  # syntax trees and values live until the end: collections in between only cost time
     try:
-        project = Project(names, roots, max_lines=options.max_lines)
-        program = Program(project, hints=options.hints, speculate=options.speculate)
-        program.run()
-        result = judge(program)
+        result = _scanned(names, roots, options or Defaults())
     finally:
         if enabled:
             gc.enable()
+    forget()
+    if result.lines > LARGE:
+        gc.collect()  # programs are full of circles; the next one must not find this one still in memory
+    return result
+
+
+def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Scan:
+    project = Project(names, roots, max_lines=options.max_lines)
+    program = Program(project, hints=options.hints, speculate=options.speculate)
+    program.run()
+    result = judge(program)
     result.skipped = project.skipped
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())

@@ -8,49 +8,24 @@ an assumption and is reported as one. Strong uses decide alone (a method that on
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from strop.source.code import Code
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 Kind = Literal["tensor", "tensors", "record"]
 
-#: attributes and methods of tensors that lists, dicts, strings, numbers and modules do not have
-DISTINCTIVE = frozenset(
-    """
-    abs abs_ add add_ all allclose amax amin any argmax argmin argsort as_strided backward baddbmm bernoulli bfloat16 bincount bmm bool
-    ceil chunk clamp clamp_ clip clone contiguous cos cosh cpu cross cuda cummax cumprod cumsum data det detach detach_
-    device diag diagonal dim div div_ dot double dtype eq equal erf exp exp_ expand expand_as expm1 fill_ flatten flip
-    float floor fmod gather ge grad grad_fn gt half histc index_add index_copy index_select int is_contiguous
-    is_cuda is_floating_point is_leaf isfinite isinf isnan item kthvalue le lerp log log10 log1p log2 log_softmax
-    logical_and logical_not logical_or logsumexp long lt masked_fill masked_fill_ masked_scatter masked_select matmul
-    max mean median min mm movedim mT mul mul_ mv narrow ndim ndimension ne neg nelement new_empty new_full new_ones
-    new_tensor new_zeros nonzero norm normal_ numel numpy permute pow prod quantile reciprocal register_hook relu relu_
-    remainder repeat repeat_interleave requires_grad requires_grad_ reshape reshape_as retain_grad roll round rsqrt
-    scatter scatter_ scatter_add scatter_add_ select shape sigmoid sign sin sinh size softmax sqrt square squeeze std
-    stride sub sub_ sum swapaxes t T take tan tanh tensor_split tile to tolist topk trace transpose tril triu trunc
-    type_as unbind unflatten unfold uniform_ unique unsqueeze unsqueeze_ var view view_as where zero_
-    """.split()
-)
-#: of these, what modules and other objects have as well
-SHARED = frozenset("cpu cuda to float double half bfloat16 requires_grad_ device dtype data max min t where int bool round".split())
-CONTAINERS = frozenset("append extend insert keys values items get update pop setdefault".split())
-BINARY = frozenset(
-    "matmul bmm mm mv dot einsum where add sub mul div pow maximum minimum atan2 cross cdist dist mse_loss l1_loss cross_entropy nll_loss"
-    " binary_cross_entropy binary_cross_entropy_with_logits smooth_l1_loss kl_div linear conv1d conv2d conv3d embedding bilinear"
-    " scaled_dot_product_attention cosine_similarity isclose allclose equal logical_and logical_or index_select gather".split()
-)
-JOINING = frozenset("cat stack concat concatenate vstack hstack dstack column_stack block_diag pad_sequence".split())
-NAMES = frozenset(
-    """
-    x y input inputs tensor image images img imgs pixel_values logits logit hidden hidden_state hidden_states
-    feature features feat feats embedding embeddings embed query labels label target targets
-    pred preds prediction predictions output outputs out weight weights bias src tgt memory attn attention scores
-    input_ids token_ids ids tokens attention_mask position_ids noise latent latents sample samples points boxes loss
-    state states action actions reward rewards obs observation observations data batch xs signal audio wave waveform
-    mu logvar sigma std mean var probs prob
-    """.split()
+_WORDS = tomllib.loads(Path(__file__).with_name("usage.toml").read_text(encoding="utf-8"))
+DISTINCTIVE, SHARED, CONTAINERS, BINARY, JOINING, NAMES = (
+    frozenset(_WORDS[key].split()) for key in ("distinctive", "shared", "containers", "binary", "joining", "names")
 )
 
 
@@ -80,7 +55,11 @@ def uses(code: Code, generous: bool = False) -> dict[str, Use]:
     for name, use in _walked(code, names):
         strong.setdefault(name, use)
     found = {name: use for name, use in strong.items() if name not in other or use.kind != "tensor"}
-    named = {name: use for name, use in weak.items() if name not in found and name not in other and (generous or name in NAMES)}
+    named = {
+        name: use
+        for name, use in weak.items()
+        if name not in found and name not in other and (generous or name in NAMES)
+    }
     return {**found, **named}
 
 
@@ -130,7 +109,15 @@ def _attribute(node: ast.Attribute, name: str) -> Iterator[tuple[str, str, Use]]
     text = ast.unparse(node)
     if node.attr in ("keys", "items", "values"):
         yield name, "strong", Use("record", node.lineno, text)
-    elif node.attr in CONTAINERS or node.attr in ("parameters", "state_dict", "train", "eval", "forward", "lower", "upper"):
+    elif node.attr in CONTAINERS or node.attr in (
+        "parameters",
+        "state_dict",
+        "train",
+        "eval",
+        "forward",
+        "lower",
+        "upper",
+    ):
         yield name, "other", Use("tensor", node.lineno, text)
     elif node.attr in SHARED:
         yield name, "weak", Use("tensor", node.lineno, text)
@@ -151,7 +138,11 @@ def _call(node: ast.Call, names: set[str]) -> Iterator[tuple[str, str, Use]]:
             yield argument.id, "strong", Use("tensors", node.lineno, ast.unparse(node))
         elif last == "range":
             yield argument.id, "other", Use("tensor", node.lineno, ast.unparse(node))
-        elif from_torch and (index == 0 or last in BINARY) and last not in ("tensor", "zeros", "ones", "arange", "device", "manual_seed", "save"):
+        elif (
+            from_torch
+            and (index == 0 or last in BINARY)
+            and last not in ("tensor", "zeros", "ones", "arange", "device", "manual_seed", "save")
+        ):
             yield argument.id, "strong", Use("tensor", node.lineno, ast.unparse(node))
         else:
             yield argument.id, "weak", Use("tensor", node.lineno, ast.unparse(node))
@@ -166,12 +157,15 @@ def _truths(test: ast.expr, names: set[str]) -> Iterator[tuple[str, str, Use]]:
     inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     if isinstance(inner, ast.Name) and inner.id in names:
         yield inner.id, "other", Use("tensor", test.lineno, ast.unparse(test))
-    if isinstance(inner, ast.Compare) and isinstance(inner.left, ast.Name) and inner.left.id in names:
-        if any(isinstance(c, ast.Constant) and isinstance(c.value, str) for c in inner.comparators):
-            yield inner.left.id, "other", Use("tensor", test.lineno, ast.unparse(test))
+    if not isinstance(inner, ast.Compare) or not isinstance(inner.left, ast.Name) or inner.left.id not in names:
+        return
+    if any(isinstance(c, ast.Constant) and isinstance(c.value, str) for c in inner.comparators):
+        yield inner.left.id, "other", Use("tensor", test.lineno, ast.unparse(test))
 
 
-def _operands(node: ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign, names: set[str]) -> Iterator[tuple[str, str, Use]]:
+def _operands(
+    node: ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign, names: set[str]
+) -> Iterator[tuple[str, str, Use]]:
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
         if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):

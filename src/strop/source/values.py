@@ -32,6 +32,7 @@ class Atom:
     """One thing that a value may be. Interned by its subclass: equality is identity."""
 
     __slots__ = ("_value", "serial")
+    is_object = False  #: True for `heap.Object`, which this module cannot import
 
     def __init__(self) -> None:
         self.serial = next(_serial)
@@ -46,6 +47,10 @@ class Atom:
 
     def describe(self) -> str:
         return type(self).__name__.lower()
+
+    def contents(self) -> Value:
+        """What is inside an object that is a container."""
+        return NOTHING
 
 
 class Const(Atom):
@@ -268,7 +273,7 @@ class Value:
             if depth and isinstance(atom, Tuple):
                 if any(item.holds_tensor(depth - 1) for item in atom.items):
                     return True
-            elif depth and atom.__class__.__name__ == "Object" and atom.contents().holds_tensor(depth - 1):  # type: ignore[attr-defined]
+            elif depth and atom.is_object and atom.contents().holds_tensor(depth - 1):
                 return True
         return False
 
@@ -297,7 +302,7 @@ class Value:
         return len(self.atoms) == 1 and self.atoms[0] is _const(None)
 
     def objects(self) -> list[Object]:
-        return [atom for atom in self.atoms if atom.__class__.__name__ == "Object"]  # type: ignore[misc]
+        return [atom for atom in self.atoms if atom.is_object]  # type: ignore[misc]
 
     def without_none(self) -> Value:
         none = _const(None)
@@ -326,7 +331,7 @@ def _interned(key: tuple[Any, ...], make: Any, *args: Any) -> Any:
 
 
 def _const(constant: Any) -> Const:
-    return _interned(("const", constant.__class__, repr(constant)), Const, constant)  # type: ignore[no-any-return]
+    return _interned(("const", constant.__class__, constant), Const, constant)  # type: ignore[no-any-return]
 
 
 def const(constant: Any) -> Value:

@@ -55,13 +55,15 @@ class Forest:
                 raise Unsupported(f"tree {trees[i]} has no node {of[i]}")
             return found
 
-        sides = [[child(i, of) for i in range(len(ids))] for of in (yes, no)]
+        over, under = ([child(i, of) for i in range(len(ids))] for of in (yes, no))
         inner = {i for i, mode in enumerate(modes) if mode != "LEAF"}
-        below = {side[i] for side in sides for i in inner}
-        roots = [next((i for i in group if i not in below), -1) for group in _groups(trees)]
+        below = {side[i] for side in (over, under) for i in inner}
+        groups = [[i for i in group if i in inner] or group for group in _groups(trees)]
+        roots = [next((i for i in group if i not in below), -1) for group in groups]
         if -1 in roots:
             raise Unsupported("a tree without a root")
-        return cls(list(features), list(values), list(modes), *sides, list(tracks) or [0] * len(ids), places, roots)
+        return cls(list(features), list(values), list(modes), over, under, list(tracks) or [0] * len(ids), places,
+                   roots)  # fmt: skip
 
     def leaves(self, x: Tensor) -> Tensor:
         """The leaf that each row reaches in each tree."""
@@ -98,14 +100,15 @@ class Forest:
             raise Unsupported(f"weights that do not fit {count} targets")
         if len(self.modes) * count > LARGEST_TABLE:
             raise Unsupported(f"{len(self.modes)} nodes for {count} targets")
-        found = [self.places.get(key) for key in zip(trees, ids)]
-        if None in found:
+        found = [self.places.get(key, -1) for key in zip(trees, ids)]
+        if -1 in found:
             raise Unsupported("a weight of a node that no tree has")
         made_table = np.full((len(self.modes), count), fill)
+        cells = np.array(found, np.int64), np.array(targets, np.int64)
         if fill:
-            made_table[found, list(targets)] = weights
+            made_table[cells] = weights
         else:
-            np.add.at(made_table, (np.array(found, np.int64), np.array(targets, np.int64)), weights)
+            np.add.at(made_table, cells, weights)
         return made(torch.from_numpy, made_table.astype(dtype))
 
 
@@ -142,10 +145,10 @@ def tree_ensemble_regressor(
     table = forest.table(target_treeids, target_nodeids, target_ids,
                          _numbers(target_weights, target_weights_as_tensor), n_targets, _name(x), fill)  # fmt: skip
     reached = table[forest.leaves(x)]
-    how = {"SUM": reached.sum, "AVERAGE": reached.mean, "MIN": reached.amin, "MAX": reached.amax}
-    if aggregate_function not in how:
+    name = {"SUM": "sum", "AVERAGE": "mean", "MIN": "amin", "MAX": "amax"}.get(aggregate_function)
+    if name is None:
         raise Unsupported(f"the aggregation `{aggregate_function}`")
-    scores = how[aggregate_function](1)
+    scores = getattr(reached, name)(1)
     base = _numbers(base_values, base_values_as_tensor)
     if base:
         scores = scores + made(torch.tensor, base, dtype=x.dtype)
@@ -168,7 +171,7 @@ def tree_ensemble_classifier(
     x = x if x.is_floating_point() else x.to(torch.float32)
     forest = Forest.of(nodes_treeids, nodes_nodeids, nodes_featureids, _numbers(nodes_values, nodes_values_as_tensor),
                        nodes_modes, nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
-    labels = list(classlabels_int64s) or list(classlabels_strings)
+    labels: list[Any] = [*classlabels_int64s] or [*classlabels_strings]
     weights, base = _numbers(class_weights, class_weights_as_tensor), _numbers(base_values, base_values_as_tensor)
     table = forest.table(class_treeids, class_nodeids, class_ids, weights, max(len(labels), 1), _name(x))
     scores = table[forest.leaves(x)].sum(1)
@@ -241,7 +244,7 @@ def linear_classifier(
     x: Tensor, *, coefficients: Sequence[float], intercepts: Sequence[float] = (), classlabels_ints: Sequence[int] = (),
     classlabels_strings: Sequence[str] = (), multi_class: int = 0, post_transform: str = "NONE",
 ) -> tuple[Any, Tensor]:  # fmt: skip
-    labels = list(classlabels_ints) or list(classlabels_strings)
+    labels: list[Any] = [*classlabels_ints] or [*classlabels_strings]
     rows = len(intercepts) or len(labels) or 1
     scores = _linear(x, coefficients, intercepts, rows)
     if rows == 1 and len(labels) == 2:

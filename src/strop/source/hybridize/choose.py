@@ -7,21 +7,40 @@ A function is *covered* when everything that calls it would be compiled itself. 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from strop.source.code import Code
 from strop.source.entries import ancestor_names
 from strop.source.events import Call
 from strop.source.facts import Place
-from strop.source.hybridize.breaks import Break, breaks, guards_of, lookup, node_at
+from strop.source.hybridize.break_rules import Break
+from strop.source.hybridize.break_table import lookup
+from strop.source.hybridize.breaks import breaks
 from strop.source.hybridize.parameters import computes_tensors
+from strop.source.hybridize.syntax import guards_of, node_at, reaching
 from strop.source.interpret import Program
 from strop.source.values import Unknown
 
 #: libraries without a model here, whose functions Dynamo is known to follow
-TRACEABLE = ("einops", "torchvision", "timm", "transformers", "torchaudio", "opt_einsum", "torchmetrics", "jaxtyping", "typing_extensions")
-_NOT_TENSORS = ("torch.utils.data.Dataset", "torch.optim.Optimizer", "torch.autograd.Function", "torch.optim.lr_scheduler.LRScheduler")
+TRACEABLE = (
+    "einops",
+    "torchvision",
+    "timm",
+    "transformers",
+    "torchaudio",
+    "opt_einsum",
+    "torchmetrics",
+    "jaxtyping",
+    "typing_extensions",
+)
+_NOT_TENSORS = (
+    "torch.utils.data.Dataset",
+    "torch.optim.Optimizer",
+    "torch.autograd.Function",
+    "torch.optim.lr_scheduler.LRScheduler",
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,7 @@ class Status:
         return not self.certain and not self.gave_up and all(s.argument for s in self.strangers)
 
 
+_strange: WeakKeyDictionary[Program, dict[Code, tuple[Stranger, ...]]] = WeakKeyDictionary()
 _statuses: WeakKeyDictionary[Program, dict[str, Status]] = WeakKeyDictionary()
 
 
@@ -64,19 +84,23 @@ def status(program: Program, id: str) -> Status:
 
 
 def _strangers(program: Program, id: str) -> list[Stranger]:
-    if not program.reaches(id, "torch strangers", lambda code: bool(_own_strangers(program, code, ()))):
+    if not program.reaches(id, "torch strangers", lambda code: bool(_own_strangers(program, code))):
         return []
     found: dict[str, Stranger] = {}
-    for other, chain in program.reached(id):
-        for stranger in _own_strangers(program, program.code(other), chain):
-            found.setdefault(stranger.text, stranger)
+    for other, chain in reaching(program, id):
+        for stranger in _own_strangers(program, program.code(other)):
+            found.setdefault(stranger.text, replace(stranger, chain=chain))
     return list(found.values())
 
 
-def _own_strangers(program: Program, code: Code, chain: tuple[Place, ...]) -> list[Stranger]:
-    if isinstance(code.node, (ast.Module, ast.ClassDef)):
-        return []
-    found = []
+def _own_strangers(program: Program, code: Code) -> tuple[Stranger, ...]:
+    kept = _strange.setdefault(program, {})
+    if code not in kept:
+        kept[code] = () if isinstance(code.node, (ast.Module, ast.ClassDef)) else tuple(_unseen(program, code))
+    return kept[code]
+
+
+def _unseen(program: Program, code: Code) -> Iterator[Stranger]:
     for event in program.events(code.id):
         if not isinstance(event, Call) or event.functions:
             continue
@@ -91,8 +115,7 @@ def _own_strangers(program: Program, code: Code, chain: tuple[Place, ...]) -> li
             continue
         known = all(t.startswith(TRACEABLE) for t in unseen) and not any(_from_library(atom) for atom in unknown)
         argument = known or reached == "maybe"
-        found.append(Stranger(_text(program, code, event, unseen), event.place, chain, argument))
-    return found
+        yield Stranger(_text(program, code, event, unseen), event.place, (), argument)
 
 
 def _from_library(atom: Unknown) -> bool:
@@ -113,7 +136,9 @@ def is_candidate(program: Program, id: str) -> bool:
     short = code.short
     if short.startswith("__") and short != "__call__":
         return False
-    if code.decorated("property", "cached_property", "setter", "getter", "deleter", "lru_cache", "cache", "contextmanager", "fixture"):
+    if code.decorated(
+        "property", "cached_property", "setter", "getter", "deleter", "lru_cache", "cache", "contextmanager", "fixture"
+    ):
         return False
     if code.decorated("disable", "allow_in_graph", "script", "jit", "abstractmethod", "overload"):
         return False

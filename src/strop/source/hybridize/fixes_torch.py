@@ -11,7 +11,8 @@
                                         print(x.shape)
 
 `torch.where` computes both sides; the fix is safe when both are plain arithmetic on the same tensors with whole numbers
-(so shapes and dtypes agree), and rests on that assumption otherwise. A guarded print says nothing once compiled: that is an assumption, too.
+(so shapes and dtypes agree), and rests on that assumption otherwise. A guarded print says nothing once compiled: that
+is an assumption, too.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from strop.source.code import Code
 from strop.source.events import Call
 from strop.source.facts import Edit, Finding, Place, Safety
 from strop.source.hybridize import recompiles
-from strop.source.hybridize.breaks import Break, node_at, parents_of
+from strop.source.hybridize.break_rules import Break
+from strop.source.hybridize.syntax import node_at, parents_of
 from strop.source.hybridize.torch_rules import RECOMPILES_PER_VALUE
 from strop.source.interpret import Program
 
-_PURE_METHODS = frozenset(
-    "abs exp log sqrt relu sigmoid tanh sin cos neg square clamp round floor ceil detach clone contiguous float double log1p expm1"
-    " softmax log_softmax rsqrt reciprocal sign erf".split()
-)
+_PURE = """
+abs exp log sqrt relu sigmoid tanh sin cos neg square clamp round floor ceil detach clone contiguous float double log1p
+expm1 softmax log_softmax rsqrt reciprocal sign erf
+"""
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult)
 
 
@@ -77,7 +79,12 @@ def _where(program: Program, code: Code, b: Break) -> Fix:
         other = _next(program, code, parent)
         if isinstance(other, ast.Return) and body.value is not None and other.value is not None:
             return _replaced(program, code, parent, test, body.value, other.value, "return {}", other)
-    if isinstance(body, ast.Return) and isinstance(other, ast.Return) and body.value is not None and other.value is not None:
+    if (
+        isinstance(body, ast.Return)
+        and isinstance(other, ast.Return)
+        and body.value is not None
+        and other.value is not None
+    ):
         return _replaced(program, code, parent, test, body.value, other.value, "return {}")
     return NO_FIX
 
@@ -94,7 +101,14 @@ def _next(program: Program, code: Code, node: ast.stmt) -> ast.stmt | None:
 
 
 def _replaced(
-    program: Program, code: Code, old: ast.AST, test: ast.expr, yes: ast.expr, no: ast.expr, form: str, end: ast.AST | None = None
+    program: Program,
+    code: Code,
+    old: ast.AST,
+    test: ast.expr,
+    yes: ast.expr,
+    no: ast.expr,
+    form: str,
+    end: ast.AST | None = None,
 ) -> Fix:
     if not (_is_pure(program, code, yes) and _is_pure(program, code, no)):
         return NO_FIX
@@ -113,7 +127,19 @@ def _is_pure(program: Program, code: Code, node: ast.expr) -> bool:
             event = _event(program, code, inner)
             if event is None or event.functions or not event.targets or not all(_is_harmless(t) for t in event.targets):
                 return False
-        elif not isinstance(inner, (ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Attribute, ast.operator, ast.unaryop, ast.expr_context)):
+        elif not isinstance(
+            inner,
+            (
+                ast.BinOp,
+                ast.UnaryOp,
+                ast.Name,
+                ast.Constant,
+                ast.Attribute,
+                ast.operator,
+                ast.unaryop,
+                ast.expr_context,
+            ),
+        ):
             return False
         tensors = tensors or isinstance(inner, ast.Name)
     return tensors
@@ -121,7 +147,7 @@ def _is_pure(program: Program, code: Code, node: ast.expr) -> bool:
 
 def _is_harmless(target: str) -> bool:
     last = target.rpartition(".")[2]
-    return target.startswith(("torch.", "torch.nn.functional.")) and last in _PURE_METHODS
+    return target.startswith(("torch.", "torch.nn.functional.")) and last in _PURE.split()
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -132,7 +158,12 @@ def _is_plain(node: ast.expr) -> bool:
         return type(node.value) is int
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, (ast.USub, ast.UAdd)) and _is_plain(node.operand)
-    return isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC) and _is_plain(node.left) and _is_plain(node.right)
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, _ARITHMETIC)
+        and _is_plain(node.left)
+        and _is_plain(node.right)
+    )
 
 
 def _names(node: ast.expr) -> set[str]:
@@ -148,9 +179,14 @@ def _event(program: Program, code: Code, node: ast.AST) -> Call | None:
 
 
 def _detach(program: Program, code: Code, b: Break) -> Fix:
-    """`.item()` that only goes into tensor arithmetic becomes `.detach()`: a tensor without dimensions acts like a number."""
+    """`.item()` that only goes into tensor arithmetic becomes `.detach()`: without dimensions it acts like a number."""
     node = node_at(program, code, b.place)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "item" or node.args:
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr != "item"
+        or node.args
+    ):
         return NO_FIX
     parent = parents_of(program, code).get(node)
     if isinstance(parent, ast.BinOp):
@@ -169,7 +205,9 @@ def _detach(program: Program, code: Code, b: Break) -> Fix:
 
 def _meets_tensor(program: Program, code: Code, node: ast.BinOp) -> bool:
     event = _event(program, code, node)
-    return event is not None and any(t.startswith("torch.Tensor.") for t in event.targets) and event.result.only_tensors()
+    return (
+        event is not None and any(t.startswith("torch.Tensor.") for t in event.targets) and event.result.only_tensors()
+    )
 
 
 def _used_in_arithmetic(program: Program, code: Code, name: str) -> bool:
@@ -193,7 +231,10 @@ def _guarded(program: Program, code: Code, b: Break) -> Fix:
         return NO_FIX
     siblings = parents_of(program, code).get(parent)
     block = [s for name in ("body", "orelse", "finalbody") for s in getattr(siblings, name, ())]
-    if any(s is not parent and s.lineno == parent.lineno for s in block) or getattr(siblings, "lineno", 0) == parent.lineno:
+    if (
+        any(s is not parent and s.lineno == parent.lineno for s in block)
+        or getattr(siblings, "lineno", 0) == parent.lineno
+    ):
         return NO_FIX
     column = parent.col_offset
     place = Place(code.module.file, parent.lineno, column, parent.lineno, column)
@@ -210,7 +251,18 @@ def lifted_numbers(program: Program, code: Code) -> list[Finding]:
     for name, place in recompiles.numbers(program, code.id):
         message = f"`{name}` is a Python number that differs from call to call: one more compilation; pass a tensor"
         edits = _lifted(program, code, name)
-        found.append(Finding(RECOMPILES_PER_VALUE, "recompiles-per-value", place, code.name, message, "safe-if", edits, ("import torch",)))
+        found.append(
+            Finding(
+                RECOMPILES_PER_VALUE,
+                "recompiles-per-value",
+                place,
+                code.name,
+                message,
+                "safe-if",
+                edits,
+                ("import torch",),
+            )
+        )
     return found
 
 
@@ -220,12 +272,18 @@ def _lifted(program: Program, code: Code, name: str) -> tuple[Edit, ...]:
     edits = []
     for caller, place in program.callers(code.id):
         node = next(
-            (n for n in ast.walk(program.code(caller).node) if isinstance(n, ast.Call) and (n.lineno, n.col_offset) == (place.line, place.column)),
+            (
+                n
+                for n in ast.walk(program.code(caller).node)
+                if isinstance(n, ast.Call) and (n.lineno, n.col_offset) == (place.line, place.column)
+            ),
             None,
         )
         if node is None or any(isinstance(a, ast.Starred) for a in node.args):
             return ()
-        argument = next((k.value for k in node.keywords if k.arg == name), node.args[index] if len(node.args) > index else None)
+        argument = next(
+            (k.value for k in node.keywords if k.arg == name), node.args[index] if len(node.args) > index else None
+        )
         if argument is None:
             continue
         spot = program.code(caller).place(argument)

@@ -17,8 +17,9 @@ from strop.source.facts import Place
 from strop.source.interpret import Program
 from strop.source.values import Const, Unknown, Value
 
-Truth = Literal["always", "never", "maybe"]
-_OPPOSITE: dict[Truth, Truth] = {"always": "never", "never": "always", "maybe": "maybe"}
+#: `sometimes`: in some round of a loop, or at some call; both branches are taken then
+Truth = Literal["always", "never", "sometimes", "maybe"]
+_OPPOSITE: dict[Truth, Truth] = {"always": "never", "never": "always", "sometimes": "sometimes", "maybe": "maybe"}
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 Span = tuple[tuple[int, int], tuple[int, int]]
 
@@ -43,8 +44,12 @@ class Guards:
 
     def __init__(self, program: Program, code: Code) -> None:
         self.code = code
+        self._changed = set(_state(code))  #: what depends on it happens at some call
         self._values: dict[tuple[int, int, int, int], Value] = {}
-        if any(isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match)) for node in ast.walk(code.node)):
+        if any(
+            isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match))
+            for node in ast.walk(code.node)
+        ):
             for event in program.events(code.id):
                 if isinstance(event, Branch):
                     p = event.place
@@ -77,9 +82,10 @@ class Guards:
         for index, statement in enumerate(body):
             yield from self._statement(statement, loops)
             rest = body[index + 1 :]
-            if isinstance(statement, ast.If) and rest and not statement.orelse and isinstance(statement.body[-1], _LEAVING):
-                if self.truth(statement.test, loops) == "always":
-                    yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never")
+            if not isinstance(statement, ast.If) or not rest or statement.orelse:
+                continue
+            if isinstance(statement.body[-1], _LEAVING) and self.truth(statement.test, loops) == "always":
+                yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never")
 
     def _statement(self, node: ast.stmt, loops: tuple[str, ...]) -> Iterator[Guard]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -134,14 +140,15 @@ class Guards:
             deciding: Truth = "never" if isinstance(test.op, ast.And) else "always"
             if deciding in parts:
                 return deciding
-            return _OPPOSITE[deciding] if all(part == _OPPOSITE[deciding] for part in parts) else "maybe"
+            if all(part == _OPPOSITE[deciding] for part in parts):
+                return _OPPOSITE[deciding]
+            return "maybe" if "maybe" in parts else "sometimes"
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self.truth(test.operand, loops)
-            return inner if loops and _mentions(test, loops) else _OPPOSITE[inner]
+            return _OPPOSITE[self.truth(test.operand, loops)]
         if isinstance(test, ast.Constant):
             return "always" if test.value else "never"
-        if loops and _mentions(test, loops):
-            return "always"
+        if _mentions(test, loops, self._changed):
+            return "sometimes"
         place = self.code.place(test)
         value = self._values.get((place.line, place.column, place.end_line, place.end_column))
         return "maybe" if value is None else _truth(value)
@@ -155,11 +162,35 @@ def _truth(value: Value) -> Truth:
     if not others:
         return "always" if constants.pop() else "never"
     # an argument that nobody passes has its default, if that is what leads there
-    return "always" if constants == {True} and all(isinstance(atom, Unknown) and atom.before for atom in others) else "maybe"
+    return (
+        "always"
+        if constants == {True} and all(isinstance(atom, Unknown) and atom.before for atom in others)
+        else "maybe"
+    )
 
 
-def _mentions(test: ast.expr, names: tuple[str, ...]) -> bool:
-    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(test))
+def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name) and node.id in names:
+            return True
+        if isinstance(node, (ast.Attribute, ast.Name)) and attributes and ast.unparse(node) in attributes:
+            return True
+    return False
+
+
+def _state(code: Code) -> Iterator[str]:
+    """Attributes and globals that the function itself sets."""
+    for node in ast.walk(code.node):
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+        )
+        for target in targets:
+            if isinstance(target, ast.Attribute) or _is_global(code, target):
+                yield ast.unparse(target)
+
+
+def _is_global(code: Code, target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and target.id in code.globals | code.nonlocals
 
 
 def _start(node: ast.AST) -> tuple[int, int]:

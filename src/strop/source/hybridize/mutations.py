@@ -13,6 +13,7 @@ from strop.source.code import Code
 from strop.source.effects import Effects
 from strop.source.events import Call
 from strop.source.facts import Reason
+from strop.source.hybridize.syntax import reaching
 from strop.source.hybridize.torch_rules import CACHE_BYPASSED, OTHER_RANDOM_NUMBERS
 from strop.source.interpret import Program
 
@@ -24,7 +25,7 @@ def silent_changes(program: Program, effects: Effects, id: str) -> list[Reason]:
     if not program.reaches(id, "torch silent", lambda code: any(_draws(program, code)) or _is_cached(code)):
         return []
     found = []
-    for other, chain in program.reached(id):
+    for other, chain in reaching(program, id):
         code = program.code(other)
         for event in _draws(program, code):
             message = "NumPy's random numbers come from another stream when compiled"

@@ -1,21 +1,22 @@
-"""Recompilations, predicted: state that every call changes, arguments that make a graph per value, `torch.compile` in loops.
+"""Recompilations, predicted: state that every call changes, arguments that make a graph per value, compiling in loops.
 
 Measured with PyTorch 2.13: an int attribute or global that a call increments, or a list that it appends to, fails its
-guard at every call until the limit of eight; a float attribute, an int or float argument and a first other size cost one
-more compilation; text, lengths of lists, and numbers that a `range` or a branch depends on cost one per value.
+guard at every call until the limit of eight; a float attribute, an int or float argument and a first other size cost
+one more compilation; text, lengths of lists, and numbers that a `range` or a branch depends on cost one per value.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from strop.source.code import Code
 from strop.source.events import Call, Write
 from strop.source.facts import Place, Reason
 from strop.source.heap import Object
-from strop.source.hybridize.breaks import guards_of, node_at
 from strop.source.hybridize.parameters import own_parameters
+from strop.source.hybridize.syntax import guards_of, node_at, reaching
 from strop.source.hybridize.torch_rules import (
     COMPILED_IN_LOOP,
     RECOMPILES_EVERY_CALL,
@@ -27,35 +28,45 @@ from strop.source.queries import ParameterFacts
 from strop.source.values import Primitive, Tensor, Value
 
 _GROWING = ("append()", "extend()", "insert()", "pop()", "popleft()", "appendleft()", "add()", "clear()", "popitem()")
+_found: WeakKeyDictionary[Program, dict[Code, tuple[Write, ...]]] = WeakKeyDictionary()
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def every_call(program: Program, id: str) -> list[Reason]:
     """State outside of a function that each call changes and the next call's guards look at."""
     found = []
-    if not program.reaches(id, "torch state", lambda code: any(_changes(program, code))):
+    if not program.reaches(id, "torch state", lambda code: bool(_changes(program, code))):
         return []
-    for other, chain in program.reached(id):
+    for other, chain in reaching(program, id):
         for write in _changes(program, program.code(other)):
             message = f"`{write.target}` changes at every call, so that the graph's guards fail at every call"
             found.append(Reason(RECOMPILES_EVERY_CALL, message, write.place, chain))
     return found
 
 
-def _changes(program: Program, code: Code) -> Iterator[Write]:
+def _changes(program: Program, code: Code) -> tuple[Write, ...]:
+    kept = _found.setdefault(program, {})
+    if code not in kept:
+        kept[code] = tuple(_counting(program, code))
+    return kept[code]
+
+
+def _counting(program: Program, code: Code) -> Iterator[Write]:
     if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short == "__init__":
         return
+    writes = [event for event in program.events(code.id) if isinstance(event, Write) and event.outside is True]
+    if not writes:
+        return
     augmented = {(n.lineno, n.target.col_offset) for n in ast.walk(code.node) if isinstance(n, ast.AugAssign)}
-    for event in program.events(code.id):
-        if not isinstance(event, Write) or event.outside is not True:
-            continue
+    for event in writes:
         if guards_of(program, code).reached(event.place)[0] != "always":
             continue
         if event.kind == "method" and event.target in _GROWING and event.to is not None:
             if any(isinstance(a, Object) and a.kind in ("list", "set", "dict") for a in event.to.atoms):
                 yield event
-        elif event.kind in ("attribute", "global", "nonlocal") and (event.place.line, event.place.column) in augmented:
-            if event.value is not None and event.value.atoms and event.value.only("int", "str", "bool"):
+        elif event.kind in ("attribute", "global", "nonlocal") and event.value is not None:
+            counted = (event.place.line, event.place.column) in augmented
+            if counted and event.value.only("int", "str", "bool"):
                 yield event
 
 
@@ -91,10 +102,12 @@ def _varies(parameter: ParameterFacts) -> bool:
 
 def _decides(code: Code, name: str) -> bool:
     for node in ast.walk(code.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
-            if any(_is_name(part, name) for argument in node.args for part in ast.walk(argument)):
-                return True
-        if isinstance(node, (ast.If, ast.IfExp, ast.While)) and any(_is_name(part, name) for part in ast.walk(node.test)):
+        ranges = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+        if ranges and any(_is_name(part, name) for part in ast.walk(node)):
+            return True
+        if isinstance(node, (ast.If, ast.IfExp, ast.While)) and any(
+            _is_name(part, name) for part in ast.walk(node.test)
+        ):
             return True
     return False
 
@@ -149,7 +162,9 @@ def _is_decorator(code: Code, place: Place) -> bool:
 
 def _in_loop(code: Code, place: Place) -> bool:
     return any(
-        isinstance(node, _LOOPS) and node.lineno <= place.line <= (node.end_lineno or node.lineno) and not _is_header(node, place)
+        isinstance(node, _LOOPS)
+        and node.lineno <= place.line <= (node.end_lineno or node.lineno)
+        and not _is_header(node, place)
         for node in ast.walk(code.node)
     )
 
@@ -158,6 +173,8 @@ def _is_header(node: ast.AST, place: Place) -> bool:
     """What stands in `for … in HERE:` runs once."""
     if not isinstance(node, (ast.For, ast.AsyncFor)):
         return False
-    return (node.iter.lineno, node.iter.col_offset) <= (place.line, place.column) < (node.body[0].lineno, node.body[0].col_offset)
-
-
+    return (
+        (node.iter.lineno, node.iter.col_offset)
+        <= (place.line, place.column)
+        < (node.body[0].lineno, node.body[0].col_offset)
+    )

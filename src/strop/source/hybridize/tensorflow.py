@@ -155,6 +155,8 @@ def judge(program: Program, effects: Effects, id: str, facts: Function, found: E
     facts.verdict = verdict
     if verdict in ("to_graph", "lift_primitive"):
         facts.assumptions += _assumptions(program, id, facts)
+    if verdict == "add_signature" and "shape=None" in (facts.signature or ""):
+        facts.assumptions.append("the function needs no more of its tensors than their dtypes while it is traced")
     _rate(facts)
     return _findings(program, id, facts)
 

@@ -19,7 +19,8 @@ from strop.source.code import Code
 from strop.source.effects import Effects
 from strop.source.facts import Edit, Finding, Function, Place, Reason
 from strop.source.hybridize import fixes_torch, recompiles
-from strop.source.hybridize.breaks import Break, own_breaks
+from strop.source.hybridize.break_rules import Break
+from strop.source.hybridize.breaks import own_breaks
 from strop.source.hybridize.choose import Status, is_candidate, is_covered, status
 from strop.source.hybridize.mutations import silent_changes
 from strop.source.hybridize.parameters import Evidence
@@ -29,6 +30,7 @@ from strop.source.rules import RULES
 from strop.source.usage import undecided
 
 _MAX_REASONS = 12
+_ONCE = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__")
 #: what a training script does around the part that is worth compiling
 _DRIVING = ("training-loop", "autograd-inside", "input-output")
 
@@ -58,6 +60,10 @@ def _reasons(facts: Function, state: Status) -> None:
 
 def _decide(program: Program, id: str, facts: Function, state: Status, repeated: bool) -> None:
     code = program.code(id)
+    if code.short in _ONCE:
+        facts.verdict = "no_benefit"
+        facts.reasons[:] = [Reason(NO_COMPUTATION, f"`{code.short}` runs once per object", code.place())]
+        return
     unseen = [s for s in state.strangers if not s.argument]
     if state.certain:
         facts.verdict = "no_benefit" if facts.tensor_computation is False else "keep"
@@ -109,7 +115,7 @@ def _findings(program: Program, code: Code, facts: Function, state: Status) -> l
     if facts.verdict == "to_graph":
         found.append(_compile(program, code, facts))
     if facts.graph or _worth_reporting(program, code, facts, state):
-        found += [_break(program, code, b) for b in own_breaks(program, code.id)]
+        found += [_break(program, code, b) for b in own_breaks(program, code.id) if not b.doubt]
     if facts.graph or facts.verdict == "to_graph":
         codes = ("STR170", "STR171", "STR173", "STR175", "STR176")
         found += [_plain(code, reason) for reason in facts.reasons if reason.code in codes]

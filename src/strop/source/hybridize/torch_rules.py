@@ -12,8 +12,8 @@ TO_GRAPH = declare(
     "compile",
     """The function can run as one graph under `torch.compile`.
 
-    Nothing in it, or in what it calls, ends a graph: Dynamo captures it whole, and the compiler sees every operation at
-    once. It is the outermost such function: what it calls is compiled with it.
+    Nothing in it, or in what it calls, ends a graph: Dynamo captures it whole, and the compiler sees every operation
+    at once. It is the outermost such function: what it calls is compiled with it.
 
     Instead of:  def forward(self, x): …
     Write:       @torch.compile
@@ -50,8 +50,8 @@ UNDETERMINED = declare(
     "cannot-be-determined",
     """It cannot be determined whether the function holds together as one graph.
 
-    It calls a library that the analysis has no model for, or something that is passed in, or it was too large to follow.
-    `strop verify` runs it and counts.
+    It calls a library that the analysis has no model for, or something that is passed in, or it was too large to
+    follow. `strop verify` runs it and counts.
     """,
 )
 RECOMPILES_EVERY_CALL = declare(
@@ -60,8 +60,8 @@ RECOMPILES_EVERY_CALL = declare(
     """The function changes Python state that its own guards read.
 
     Dynamo checks every global, attribute and container that a graph was made with. A counter or a list that each call
-    changes fails that check each time: after eight compilations (`recompile_limit`) PyTorch gives up and runs the function
-    eagerly. Numbers that are plain arguments do not suffer from this.
+    changes fails that check each time: after eight compilations (`recompile_limit`) PyTorch gives up and runs the
+    function eagerly. Numbers that are plain arguments do not suffer from this.
 
     Instead of:  self.calls += 1            in `forward`
     Write:       self.calls.add_(1)         with `self.register_buffer("calls", torch.zeros((), dtype=torch.long))`
@@ -73,9 +73,9 @@ RECOMPILES_PER_VALUE = declare(
     "recompiles-per-value",
     """An argument makes a new graph for every new value.
 
-    Text, the length of a list, a number that decides how often a loop runs or which branch is taken: each new value is a
-    new graph, up to `recompile_limit`, which is eight. Numbers that only take part in arithmetic cost one more compilation, the first
-    time that they change. A tensor never costs one.
+    Text, the length of a list, a number that decides how often a loop runs or which branch is taken: each new value
+    is a new graph, up to `recompile_limit`, which is eight. Numbers that only take part in arithmetic cost one more
+    compilation, the first time that they change. A tensor never costs one.
 
     Instead of:  step(x, 0.1 * epoch)
     Write:       step(x, torch.tensor(0.1 * epoch))
@@ -86,8 +86,8 @@ COMPILED_IN_LOOP = declare(
     "compiled-in-a-loop",
     """`torch.compile` is called again and again.
 
-    Each call makes a new wrapper, and a function or module that is new each time is compiled each time. Compile once, outside
-    of the loop or of the function that is called often.
+    Each call makes a new wrapper, and a function or module that is new each time is compiled each time. Compile once,
+    outside of the loop or of the function that is called often.
 
     Instead of:  for batch in loader: out = torch.compile(model)(batch)
     Write:       model = torch.compile(model)
@@ -99,8 +99,8 @@ VARYING_SHAPES = declare(
     "varying-shapes",
     """Callers pass tensors of different shapes.
 
-    The first other size costs one more compilation, with that size left open; another number of dimensions or another dtype
-    costs one each. `torch.compile(dynamic=True)` leaves sizes open from the start.
+    The first other size costs one more compilation, with that size left open; another number of dimensions or another
+    dtype costs one each. `torch.compile(dynamic=True)` leaves sizes open from the start.
     """,
 )
 OTHER_RANDOM_NUMBERS = declare(
@@ -117,8 +117,8 @@ CACHE_BYPASSED = declare(
     "cache-bypassed",
     """A cached function runs anew inside a graph.
 
-    Dynamo looks through `functools.lru_cache` at the function behind it: what that function changes happens at every call, and
-    the cache is neither read nor filled. Call it outside, and pass the result.
+    Dynamo looks through `functools.lru_cache` at the function behind it: what that function changes happens at every
+    call, and the cache is neither read nor filled. Call it outside, and pass the result.
     """,
 )
 
@@ -129,13 +129,14 @@ BREAKS = {
         "data-dependent-branch",
         """Python asks for the truth of a tensor.
 
-        `if`, `while`, `and`, `or`, `not` and conditional expressions need a Python bool; the value of a tensor is known only
-        when the graph has run. The graph ends there, and a second one begins.
+        `if`, `while`, `and`, `or`, `not` and conditional expressions need a Python bool; the value of a tensor is
+        known only when the graph has run. The graph ends there, and a second one begins.
 
         Instead of:  if x.sum() > 0: y = x * 2
                      else: y = -x
         Write:       y = torch.where(x.sum() > 0, x * 2, -x)
-        `torch.cond` does the same for larger branches; a plain `assert` of a tensor is allowed, if its message is a constant.
+        `torch.cond` does the same for larger branches; a plain `assert` of a tensor is allowed, if its message is a
+        constant.
         """,
     ),
     "tensor-to-python": declare(
@@ -143,9 +144,9 @@ BREAKS = {
         "tensor-to-python",
         """A number is taken out of a tensor.
 
-        `.item()`, `.tolist()`, `int()`, `float()` and `math.…` wait for the value and leave the graph. (With `fullgraph=True`,
-        or `torch._dynamo.config.capture_scalar_outputs`, PyTorch keeps most of these as symbols, as long as no branch needs
-        the value.)
+        `.item()`, `.tolist()`, `int()`, `float()` and `math.…` wait for the value and leave the graph. (With
+        `fullgraph=True`, or `torch._dynamo.config.capture_scalar_outputs`, PyTorch keeps most of these as symbols, as
+        long as no branch needs the value.)
 
         Instead of:  x / x.max().item()
         Write:       x / x.max().detach()
@@ -156,8 +157,8 @@ BREAKS = {
         "dynamic-shape",
         """The shape of a result depends on data.
 
-        `nonzero`, `unique`, `masked_select`, `x[mask]` and `torch.where(mask)` give as many elements as the data has. The graph
-        ends there unless `fullgraph=True` or `capture_dynamic_output_shape_ops` is set.
+        `nonzero`, `unique`, `masked_select`, `x[mask]` and `torch.where(mask)` give as many elements as the data has.
+        The graph ends there unless `fullgraph=True` or `capture_dynamic_output_shape_ops` is set.
 
         Instead of:  x[x > 0].sum()
         Write:       torch.where(x > 0, x, 0).sum()
@@ -168,8 +169,8 @@ BREAKS = {
         "print-or-log",
         """Something is printed or logged.
 
-        Output cannot be part of a graph. Print what the function returns, where it is called; or write
-        `if not torch.compiler.is_compiling(): print(…)`.
+        Output cannot be part of a graph. Print what the function returns, where it is called; or write `if not
+        torch.compiler.is_compiling(): print(…)`.
         """,
     ),
     "untraceable-call": declare(
@@ -177,8 +178,9 @@ BREAKS = {
         "untraceable-call",
         """A function is called that Dynamo cannot follow.
 
-        It is written in C, belongs to a library that works on other data than tensors, or is one of those that PyTorch skips.
-        Call it before or after the compiled function, or make it an operator with `torch.library.custom_op`.
+        It is written in C, belongs to a library that works on other data than tensors, or is one of those that
+        PyTorch skips. Call it before or after the compiled function, or make it an operator with
+        `torch.library.custom_op`.
         """,
     ),
     "data-dependent-operator": declare(
@@ -198,8 +200,8 @@ BREAKS = {
         """Gradients are computed inside the function.
 
         Dynamo captures the forward computation and lets autograd make the backward one. `backward()` and
-        `torch.autograd.grad` inside end the graph. Compile the forward part (the model, or the loss), and leave `backward()` to
-        the training step; or use `torch.func.grad`.
+        `torch.autograd.grad` inside end the graph. Compile the forward part (the model, or the loss), and leave
+        `backward()` to the training step; or use `torch.func.grad`.
         """,
     ),
     "clock-or-random": declare(
@@ -207,7 +209,8 @@ BREAKS = {
         "clock-or-random",
         """The clock or the state of a random number generator of Python is read.
 
-        Dynamo does not trace `time`, `datetime` and most of `random`. Measure outside; draw random numbers with `torch.rand`.
+        Dynamo does not trace `time`, `datetime` and most of `random`. Measure outside; draw random numbers with
+        `torch.rand`.
         """,
     ),
     "module-made-inside": declare(
@@ -215,7 +218,8 @@ BREAKS = {
         "module-made-inside",
         """A module or parameter is made, moved or hooked inside the function.
 
-        Parameters are made once, in `__init__`. Inside a graph they would be new at every call, and Dynamo refuses to make them.
+        Parameters are made once, in `__init__`. Inside a graph they would be new at every call, and Dynamo refuses to
+        make them.
         """,
     ),
     "generator": declare(
@@ -223,8 +227,8 @@ BREAKS = {
         "generator",
         """The function is a generator or a coroutine.
 
-        Dynamo follows generators that a compiled function uses up; it does not compile one by itself.
-        Return a list or a stacked tensor.
+        Dynamo follows generators that a compiled function uses up; it does not compile one by itself. Return a list
+        or a stacked tensor.
         """,
     ),
     "text-of-tensor": declare(
@@ -240,8 +244,8 @@ BREAKS = {
         "context-manager",
         """A context manager is entered that Dynamo does not know.
 
-        `torch.no_grad()`, `autocast`, `contextlib.nullcontext` and context managers of your own are fine; locks, files and
-        some of `contextlib` are not.
+        `torch.no_grad()`, `autocast`, `contextlib.nullcontext` and context managers of your own are fine; locks,
+        files and some of `contextlib` are not.
         """,
     ),
     "training-loop": declare(
@@ -257,8 +261,8 @@ BREAKS = {
         "recurrent-module",
         """`nn.LSTM`, `nn.GRU` or `nn.RNN` is called.
 
-        Dynamo leaves them out of graphs, unless `torch._dynamo.config.allow_rnn` is set; their kernels are large, so little is
-        lost. Compile what comes before and after.
+        Dynamo leaves them out of graphs, unless `torch._dynamo.config.allow_rnn` is set; their kernels are large, so
+        little is lost. Compile what comes before and after.
         """,
     ),
     "asked-for-break": declare(
@@ -282,8 +286,8 @@ BREAKS = {
         "tensor-state",
         """The state of a tensor is changed in a way that a graph cannot express.
 
-        `requires_grad_()`, assignments to `.requires_grad` or `.data`, `resize_`, `set_` and the like change the tensor object
-        and not its values. Do so outside.
+        `requires_grad_()`, assignments to `.requires_grad` or `.data`, `resize_`, `set_` and the like change the
+        tensor object and not its values. Do so outside.
         """,
     ),
     "python-object": declare(

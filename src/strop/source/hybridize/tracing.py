@@ -77,6 +77,8 @@ def _call(event: Call) -> Iterator[str]:
             yield f"the text at {event.place} does not need the value of a tensor"
         elif target in _MODE:
             yield f"`{target}` at {event.place} gives the same answer in a graph"
+        elif target.endswith((".add_loss", ".add_metric")):
+            yield f"`{target}` at {event.place} is given nothing that only the graph can see"
         elif _makes_variables(target, event):
             yield f"what `{target}` makes at {event.place} keeps no variables: a graph may make them only once"
 
@@ -261,7 +263,7 @@ def _unhashable(cls: Class) -> bool:
 def _weak_receiver(program: Program, code: Code) -> Iterator[str]:
     """`Net().step(x)`: a graph method holds its object weakly, and a temporary one is gone before it runs."""
     receiver = code.receiver()
-    if receiver is None or code.is_class_method or receiver not in _read(code.node):
+    if receiver is None or code.is_class_method or not {receiver, "super"} & _read(code.node):
         return
     for caller, place in program.callers(code.id):
         for node in _nodes(program.code(caller)):
@@ -273,20 +275,23 @@ def _weak_receiver(program: Program, code: Code) -> Iterator[str]:
 
 
 def _keras_call(program: Program, code: Code) -> Iterator[str]:
-    if code.short != "call" or code.cls is None:
+    """Keras 3 builds a class without its own `build` by tracing `call` in a scratch graph, layers inside included. A
+    graph function that is traced there for the first time gives no gradients ever after."""
+    if code.short != "call" or code.cls is None or not _is_keras(program, code.cls):
         return
-    ancestors = ancestor_names(program, code.cls)
-    if not any(name.startswith(("tensorflow.keras.", "keras.")) for name in ancestors):
-        return
+    callers = [program.code(caller) for caller, _ in program.callers(code.id)]
+    inside = any(c is not code and c.short == "call" and c.cls is not None for c in callers)
     if _defines(program, code.cls, "build"):
-        return
-    if any(
-        _holds_layers(program, cell.value, 2) for o in program.objects_of(code.cls) for cell in o.attributes.values()
-    ):
-        yield (
-            f"`{code.cls.name}` is built by `build()` before gradients are taken: without it, Keras 3 traces the graph "
-            "while it makes the variables, and their gradients are None"
-        )
+        traced = inside
+    else:
+        cells = [cell for o in program.objects_of(code.cls) for cell in o.attributes.values()]
+        traced = any(_holds_layers(program, cell.value, 2) for cell in cells)
+    if traced:
+        yield f"`build()` has made the variables of `{code.cls.name}` before gradients of them are taken"
+
+
+def _is_keras(program: Program, cls: Class) -> bool:
+    return any(name.startswith(("tensorflow.keras.", "keras.")) for name in ancestor_names(program, cls))
 
 
 def _defines(program: Program, cls: Class, name: str) -> bool:
@@ -305,7 +310,7 @@ def _holds_layers(program: Program, value: Value, depth: int) -> bool:
                 return True
             if depth and obj.kind in ("list", "dict", "tuple") and _holds_layers(program, obj.contents(), depth - 1):
                 return True
-        elif any(name.startswith("tensorflow.keras.") for name in ancestor_names(program, obj.cls)):
+        elif _is_keras(program, obj.cls):
             return True
     return False
 

@@ -1,0 +1,154 @@
+"""Copies of operands in the order in which they are read, and asking for them before they are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from strop.core.passes import Pass, Verdict, no, yes
+from strop.loops.index import Var, index_of
+from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replace_loads
+from strop.loops.primitives import change_loop, exists
+
+
+def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
+    """Every (sub)nest that owns a loop of this name, with the names of the loops around what is inside of it."""
+    names = tuple(loop.name for loop in nest.loops)
+    if name in names:
+        return [(nest, (*around, *names[: names.index(name) + 1]))]
+    return [found for item in nest.body if isinstance(item, Nest) for found in _paths(item, name, (*around, *names))]
+
+
+@dataclass(frozen=True)
+class Pack(Pass):
+    """… w[f(n, k)] …   →   … p[n÷by, k, n mod by] …   where p holds the same elements in the order of reading
+
+    `order` names the other loops that the read depends on, outermost first. With `at`, the copy is made inside that
+    loop into scratch; without, `copy` is a nest of its own (for parameters it runs once).
+    """
+
+    nest: str
+    buffer: str
+    along: str
+    by: int
+    order: tuple[str, ...]
+    at: str = ""
+
+    def check(self, ir: Nest) -> Verdict:
+        found = exists(ir, self.along, *self.order, *((self.at,) if self.at else ()))
+        if not found:
+            return found
+        if self.by < 1:
+            return no(f"`by` must be at least 1, got {self.by}", ir.name)
+        names = (self.along, *self.order)
+        if len(set(names)) != len(names):
+            return no("a loop is named twice", ir.name)
+        several = [name for name in names if len({loop.var for loop in ir.all_loops if loop.name == name}) > 1]
+        if several:
+            return no(f"there are loops `{several[0]}` of several extents", ir.name)
+        reads = self._reads(ir)
+        if len(reads) != 1:
+            return no(f"`{self.buffer}` is read in {len(reads)} ways, a packed copy serves one", ir.name)
+        if reads[0].buffer in (*ir.writes, *ir.all_scratch):
+            return no(f"`{self.buffer}` is written here", ir.name)
+        if not self.at and reads[0].buffer.space not in ("param", "packed", "const"):
+            return no(f"`{self.buffer}` changes at every call: say where it is packed (`at`)", ir.name)
+        return self._places(ir, reads[0])
+
+    def _places(self, ir: Nest, read: Load) -> Verdict:
+        """Whether the loops around the read and around the copy are those that the packed copy needs."""
+        depends = {v.name for v in read.vars}
+        idle = [name for name in self.order if name not in depends]
+        if idle:
+            return no(f"the read does not depend on `{idle[0]}`", ir.name)
+        outside = [name for name in self._outside(ir) if name in (self.along, *self.order)]
+        if outside:
+            return no(f"`{outside[0]}` is outside of `{self.at}`", ir.name)
+        missing = sorted(depends - {self.along, *self.order, *self._outside(ir)})
+        if missing:
+            return no(f"the read also depends on `{missing[0]}`", ir.name)
+        inside = sum(read in loads(s) for owner, _ in _paths(ir, self.at) for s in owner.stores)
+        if self.at and inside != sum(read in loads(s) for s in ir.stores):
+            return no(f"`{self.buffer}` is read outside of `{self.at}` too", ir.name)
+        return yes()
+
+    def _reads(self, ir: Nest) -> list[Load]:
+        """The reads of the buffer that move along the packed loop."""
+        reads = [load for s in ir.stores for load in loads(s) if load.buffer.name == self.buffer]
+        return list(dict.fromkeys(load for load in reads if any(v.name == self.along for v in load.vars)))
+
+    def _outside(self, ir: Nest) -> tuple[str, ...]:
+        """Loops around the copy: the copy holds what one iteration of them needs."""
+        return next((around for _, around in _paths(ir, self.at)), ())
+
+    def _loops(self, ir: Nest) -> tuple[Loop, tuple[Loop, ...]]:
+        by_name = {loop.name: loop for loop in ir.all_loops}
+        return by_name[self.along], tuple(by_name[name] for name in self.order)
+
+    def packed(self, ir: Nest) -> Buffer:
+        along, order = self._loops(ir)
+        source = self._reads(ir)[0].buffer
+        shape = (-(-along.extent // self.by), *(loop.extent for loop in order), self.by)
+        name = f"{self.nest}.{source.name}"
+        if any(buffer.name == name for buffer in ir.reads):  # a part of it is packed already
+            name = f"{name}.{self.along}"
+        return Buffer(name, source.dtype, shape, "scratch" if self.at else "arena")
+
+    def copy(self, ir: Nest) -> Nest:
+        """The nest that fills the packed copy; past the end of `along` it holds what a failing guard would read."""
+        along, order = self._loops(ir)
+        load, target = self._reads(ir)[0], self.packed(ir)
+        block, lane = Var(f"{self.along}.block", target.shape[0]), Var(f"{self.along}.lane", self.by)
+        fresh = {loop.var: Var(f"{loop.name}.pack", loop.extent) for loop in order}
+        at = index_of(block) * self.by + index_of(lane)
+        source = load.substitute({along.var: at, **{old: index_of(new) for old, new in fresh.items()}})
+        if at.bounds[1] >= along.extent:
+            source = replace(source, guards=(*source.guards, Guard(at, along.extent)))
+        index = (index_of(block), *(index_of(v) for v in fresh.values()), index_of(lane))
+        loops = tuple(Loop(v) for v in (block, *fresh.values(), lane))
+        return Nest(
+            loops, (Store(target, index, source),), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}"
+        )
+
+    def apply(self, ir: Nest) -> Nest:
+        along, order = self._loops(ir)
+        load, target = self._reads(ir)[0], self.packed(ir)
+        at = index_of(along.var)
+        index = (at // self.by, *(index_of(loop.var) for loop in order), at % self.by)
+        copy = self.copy(ir)
+
+        def read(found: Load) -> Load:
+            return Load(target, index) if found == load else found
+
+        made = ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
+        if not self.at:
+            return made
+        return change_loop(made, self.at, lambda nest, position: _insert_first(nest, position, copy, target))
+
+
+def _insert_first(nest: Nest, position: int, copy: Nest, target: Buffer) -> Nest:
+    """The nest with `copy` run at the start of each iteration of its loop at `position`."""
+    inner = replace(nest, loops=nest.loops[position + 1 :], name="", note="")
+    first = replace(copy, name="", note="")
+    return replace(nest, loops=nest.loops[: position + 1], body=(first, inner), scratch=(target,))
+
+
+@dataclass(frozen=True)
+class Prefetch(Pass):
+    """… w[i] …   →   … w[i] …, and w[i + ahead] is on its way"""
+
+    nest: str
+    buffer: str
+    ahead: int
+
+    def check(self, ir: Nest) -> Verdict:
+        if self.ahead < 1:
+            return no(f"`ahead` must be at least 1, got {self.ahead}", ir.name)
+        if not any(load.buffer.name == self.buffer for s in ir.stores for load in loads(s)):
+            return no(f"`{self.buffer}` is not read", ir.name)
+        return yes()
+
+    def apply(self, ir: Nest) -> Nest:
+        def read(load: Load) -> Load:
+            return replace(load, ahead=self.ahead) if load.buffer.name == self.buffer else load
+
+        return ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))

@@ -1,0 +1,231 @@
+"""Single constructs that end graphs: what each event of a function, and some of its syntax, means to Dynamo."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from strop.source.code import Code
+from strop.source.events import Branch, Call, Event, Iteration, Other, Write
+from strop.source.facts import Place
+from strop.source.hybridize.break_table import Entry, class_names, is_tensor, lookup, takes
+from strop.source.hybridize.syntax import node_at, parents_of, span, value_of
+from strop.source.hybridize.torch_rules import BREAKS
+from strop.source.interpret import Program
+from strop.source.values import ClassAtom, Function, Tensor, Tuple, Unknown, Value
+
+_CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", "asyncio.", "tempfile.", "socket.")
+_BRANCHING = "Data-dependent branching"
+
+
+@dataclass(frozen=True)
+class Break:
+    """One predicted graph break."""
+
+    rule: str  #: a name in `torch_rules.BREAKS`
+    gb: str  #: PyTorch's name
+    message: str
+    place: Place
+    soft: bool = False  #: `fullgraph=True` captures it
+    unless: str = ""  #: the Python condition without which it is not reached
+    doubt: bool = False  #: that condition is about what a value is: worth an assumption, not a finding
+
+    @property
+    def code(self) -> str:
+        return BREAKS[self.rule]
+
+
+def of_event(program: Program, code: Code, event: Event) -> Iterator[Break]:
+    if isinstance(event, Call):
+        yield from _call(program, code, event)
+    elif isinstance(event, Branch):
+        yield from _branch(program, code, event)
+    elif isinstance(event, Iteration):
+        yield from _iteration(event)
+    elif isinstance(event, Write):
+        yield from _write(event)
+    elif isinstance(event, Other) and event.kind == "with" and event.value is not None:
+        for name in class_names(event.value):
+            if name.startswith(_CONTEXTS):
+                yield Break("context-manager", "Unsupported context manager", f"`with` on a `{name}`", event.place)
+
+
+def _call(program: Program, code: Code, event: Call) -> Iterator[Break]:
+    for target in event.targets:
+        entry = lookup(program, code, event, target)
+        if entry is not None and entry.rule:
+            node = node_at(program, code, event.place)
+            message = _message(entry, target, node)
+            doubt = _doubt(program, code, event, entry, node)
+            yield Break(entry.rule, entry.gb, message, event.place, entry.soft, doubt, bool(doubt))
+    formats = set(event.targets) & {"builtins.format", "builtins.str.format"} and takes(event, Value.is_tensor)
+    if formats and not _only_printed(program, code, event.place):
+        yield Break("text-of-tensor", "Observed exception", "a tensor is formatted as text", event.place)
+
+
+def _doubt(program: Program, code: Code, event: Call, entry: Entry, node: ast.AST | None) -> str:
+    """The condition under which it is this function that is called, or a tensor that it is called with."""
+    others = [
+        t for t in event.targets if not t.startswith("builtins.tuple.") and lookup(program, code, event, t) is None
+    ]
+    own = [a for a in (event.callee.atoms if event.callee is not None else ()) if isinstance(a, (Function, ClassAtom))]
+    if others or own:
+        return "it is this function that is called"
+    if not any(word in ("tensor0", "tensor1") for word in entry.when) or not event.args:
+        return ""
+    value = event.args[1 if "tensor1" in entry.when else 0]
+    if all(isinstance(atom, (Tensor, Tuple, Unknown)) for atom in value.atoms):
+        return ""
+    text = ast.unparse(node.args[0]) if isinstance(node, ast.Call) and node.args else "the argument"
+    return f"{text} is a tensor"
+
+
+def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
+    shown = target.removeprefix("builtins.").replace("torch.Tensor.__getitem__", "x[…]")
+    text = ast.unparse(node) if node is not None else ""
+    text = text if text and len(text) <= 60 and "\n" not in text else shown
+    return f"`{text}`: {entry.gb}"
+
+
+def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
+    value = event.condition
+    if not any(isinstance(atom, Tensor) for atom in value.atoms):
+        return
+    if event.kind == "assert" and not _has_message(code, event.place):
+        return
+    node = node_at(program, code, event.place)
+    if isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.In, ast.NotIn)) or _with_none(node)):
+        return
+    text = ast.unparse(node) if node is not None else "a tensor"
+    certain = all(isinstance(atom, (Tensor, Tuple, Unknown)) for atom in value.atoms)
+    unless = "" if certain else f"{text} is a tensor"
+    message = f"the truth of `{text}` depends on the data of a tensor"
+    yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=not certain)
+
+
+def _has_message(code: Code, place: Place) -> bool:
+    """Whether an `assert` has a message that is not a constant."""
+    for node in ast.walk(code.node):
+        if isinstance(node, ast.Assert) and span(code.place(node.test)) == span(place):
+            return node.msg is not None and not isinstance(node.msg, ast.Constant)
+    return False
+
+
+def _with_none(node: ast.Compare) -> bool:
+    """`x == None` is False for tensors, without looking at data."""
+    return any(isinstance(side, ast.Constant) and side.value is None for side in (node.left, *node.comparators))
+
+
+def _is_asked(program: Program, code: Code, node: ast.AST) -> bool:
+    """Whether `… in tensor` decides something; alone it is an operation like any other."""
+    parents = parents_of(program, code)
+    parent = parents.get(node)
+    return isinstance(parent, (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.comprehension))
+
+
+def _only_printed(program: Program, code: Code, place: Place) -> bool:
+    """Text for `print`, a logger, `warn` or `assert` is reported there."""
+    parents = parents_of(program, code)
+    node = node_at(program, code, place) or next(
+        (n for n in ast.walk(code.node) if isinstance(n, ast.FormattedValue) and span(code.place(n)) == span(place)),
+        None,
+    )
+    while node is not None and not isinstance(node, ast.stmt):
+        node = parents.get(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            if name in ("print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log"):
+                return True
+    return isinstance(node, (ast.Assert, ast.Raise)) or (
+        isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call)
+    )
+
+
+def _iteration(event: Iteration) -> Iterator[Break]:
+    for name in class_names(event.over):
+        if name.startswith("torch.utils.data."):
+            gb = "Attempted to inline function marked as skipped"
+            yield Break("training-loop", gb, f"a loop walks a `{name.rpartition('.')[2]}`", event.place)
+        elif name == "builtins.file":
+            yield Break("input-output", "Failed to trace builtin operator", "a loop reads a file", event.place)
+
+
+def _write(event: Write) -> Iterator[Break]:
+    if event.to is None or event.kind != "attribute":
+        return
+    attribute = event.target.rpartition(".")[2]
+    tensors = [atom for atom in event.to.atoms if isinstance(atom, Tensor)]
+    if tensors and attribute == "requires_grad":
+        yield Break("tensor-state", "setattr() on Tensor.requires_grad", f"`{event.target}` is set", event.place)
+    elif attribute == "data" and any(t.kind == "tensor" for t in tensors):
+        yield Break(
+            "tensor-state", "Failed to mutate tensor data attribute", f"`{event.target}` is replaced", event.place
+        )
+    elif any(isinstance(atom, Function) for atom in event.to.atoms):
+        yield Break("python-object", "setattr() on unsupported type", f"`{event.target}` is set", event.place)
+
+
+def of_syntax(program: Program, code: Code) -> Iterator[Break]:
+    """What no event tells of: classes, `.grad_fn`, and membership tests that decide something."""
+    waiting: list[ast.AST] = list(code.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.ClassDef):
+            text = f"class `{node.name}` is defined here"
+            yield Break("python-object", "Invalid call to __build_class__", text, code.place(node))
+        elif isinstance(node, ast.Attribute) and node.attr == "grad_fn" and isinstance(node.ctx, ast.Load):
+            yield Break("autograd-inside", "Tensor with grad_fn()", f"`{ast.unparse(node)}` is read", code.place(node))
+        elif isinstance(node, ast.Compare) and _looks_for_tensor(program, code, node):
+            text = f"the truth of `{ast.unparse(node)}` depends on the data of a tensor"
+            yield Break("data-dependent-branch", _BRANCHING, text, code.place(node))
+
+
+def _looks_for_tensor(program: Program, code: Code, node: ast.Compare) -> bool:
+    """`x in …` with a tensor on either side, where the answer decides something."""
+    if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not _is_asked(program, code, node):
+        return False
+    return any(is_tensor(value_of(program, code, side)) for side in (node.left, *node.comparators))
+
+
+def as_entry(program: Program, code: Code) -> Iterator[Break]:
+    """What keeps a function from being compiled by itself."""
+    if code.is_async:
+        yield Break("generator", "Attempt to trace generator", "it is a coroutine", code.place())
+    elif code.is_generator and not code.decorated("contextmanager"):
+        yield Break("generator", "Attempt to trace generator", "it is a generator", code.place())
+
+
+def as_callee(program: Program, code: Code) -> list[Break]:
+    """What ends the graph of a caller just because the function is called."""
+    found = []
+    for decorator in code.decorators:
+        name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        last = name.rpartition(".")[2]
+        if last == "disable" and ("compiler" in name or "dynamo" in name or name == "disable"):
+            found.append(
+                (
+                    "asked-for-break",
+                    "Skip calling `torch.compiler.disable()`d function",
+                    f"`{code.name}` is under `@{name}`",
+                )
+            )
+        elif last == "singledispatch":
+            found.append(
+                ("untraceable-call", "missing tp_iter", f"`{code.name}` is dispatched by `functools.singledispatch`")
+            )
+        elif last == "cached_property" and sys.version_info < (3, 12):
+            found.append(
+                (
+                    "context-manager",
+                    "Unsupported context manager",
+                    f"`{code.name}` is a `cached_property`, which takes a lock",
+                )
+            )
+    if code.is_async:
+        found.append(("generator", "Attempt to trace generator", f"`{code.name}` is a coroutine"))
+    return [Break(rule, gb, message, code.place()) for rule, gb, message in found]

@@ -1,0 +1,206 @@
+"""The table of calls that end graphs (`torch_breaks.toml`): lookup by name, and what its conditions mean."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from strop.source.code import Code
+from strop.source.events import Call
+from strop.source.heap import Object
+from strop.source.hybridize.syntax import node_at, parents_of, span
+from strop.source.interpret import Program
+from strop.source.values import Const, Function, Primitive, Tensor, Value
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_TABLE = Path(__file__).with_name("torch_breaks.toml")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One `[[break]]` of the table; without a rule, the names are exempt."""
+
+    rule: str
+    gb: str
+    when: tuple[str, ...]
+    soft: bool
+
+
+@lru_cache(maxsize=1)
+def table() -> dict[str, tuple[Entry, ...]]:
+    """Entries by name; `x.*` stands under `x.`."""
+    found: dict[str, list[Entry]] = {}
+    for item in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["break"]:
+        entry = Entry(item.get("rule", ""), item.get("gb", ""), tuple(item.get("when", ())), item.get("soft", False))
+        for name in item["names"].split():
+            found.setdefault(name.removesuffix("*"), []).append(entry)
+    return {name: tuple(entries) for name, entries in found.items()}
+
+
+def lookup(program: Program, code: Code, event: Call, target: str) -> Entry | None:
+    """The entry that applies: those of the name itself first, then those of longer prefixes."""
+    entries = table()
+    name, owner = target, ""
+    while name:
+        for entry in entries.get(name, ()):
+            if all(_holds(word, program, code, event) for word in entry.when):
+                return entry
+        owner = name.rstrip(".").rpartition(".")[0]
+        name = f"{owner}." if owner else ""
+    return _inherited(program, code, event, target)
+
+
+def _inherited(program: Program, code: Code, event: Call, target: str) -> Entry | None:
+    """Methods that a class of the library takes from its bases."""
+    owner, _, method = target.rpartition(".")
+    for base in program.apis.mro(owner)[1:] if owner in program.apis.classes else ():
+        for entry in table().get(f"{base}.{method}", ()):
+            if all(_holds(word, program, code, event) for word in entry.when):
+                return entry
+    return None
+
+
+def _holds(word: str, program: Program, code: Code, event: Call) -> bool:
+    name, _, rest = word.partition(":")
+    return CONDITIONS[name](program, code, event, rest)
+
+
+def _argument(event: Call, index: int) -> Value | None:
+    return event.args[index] if len(event.args) > index else None
+
+
+def takes(event: Call, test: Callable[[Value], bool]) -> bool:
+    return any(test(value) for value in [*event.args, *(value for _, value in event.kwargs)])
+
+
+def is_tensor(value: Value | None) -> bool:
+    return value is not None and any(isinstance(a, Tensor) and a.kind != "array" for a in value.atoms)
+
+
+def _holds_tensor(value: Value | None) -> bool:
+    return value is not None and (value.holds_tensor() or bool(value.arrays()))
+
+
+def _array(program: Program, code: Code, event: Call) -> bool:
+    """An array that comes from data; numpy's answer to plain numbers is a plain number to Dynamo."""
+    value = _argument(event, 0)
+    if value is None or not value.arrays():
+        return False
+    node = node_at(program, code, event.place)
+    inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(inner, ast.Call):
+        for other in program.events(code.id):
+            if isinstance(other, Call) and span(other.place) == span(code.place(inner)):
+                plain = all(isinstance(atom, (Const, Primitive)) for v in other.args for atom in v.atoms)
+                return not (plain and other.receiver is not None and not other.receiver.arrays())
+    return True
+
+
+def _mask(value: Value | None) -> bool:
+    if value is None:
+        return False
+    for atom in value.atoms:
+        if isinstance(atom, Tensor) and atom.dtype == "bool":
+            return True
+        items = getattr(atom, "items", None)
+        if isinstance(items, tuple) and any(_mask(item) for item in items):
+            return True
+    return False
+
+
+def _scalar_index(program: Program, code: Code, event: Call) -> bool:
+    """An index that is a tensor of no dimensions: Dynamo asks for its value."""
+    value = _argument(event, 0)
+    if value is None or not value.is_tensor():
+        return False
+    if any(isinstance(a, Tensor) and a.shape == () and a.dtype != "bool" for a in value.atoms):
+        return True
+    node = node_at(program, code, event.place)
+    index = node.slice if isinstance(node, ast.Subscript) else None
+    if not isinstance(index, ast.Call) or not isinstance(index.func, ast.Attribute) or index.keywords:
+        return False
+    own = not (isinstance(index.func.value, ast.Name) and index.func.value.id == "torch")
+    return index.func.attr in ("argmax", "argmin") and len(index.args) == (0 if own else 1)
+
+
+def _key_gives_tensor(program: Program, code: Code, event: Call) -> bool:
+    key = dict(event.kwargs).get("key")
+    functions = [atom for atom in key.atoms if isinstance(atom, Function)] if key is not None else []
+    return any(node.result.is_tensor() for f in functions for node in f.code.nodes.values())
+
+
+def _decides(program: Program, code: Code, event: Call) -> bool:
+    """Whether the result, directly or through a variable, decides a branch or is an index."""
+    parents = parents_of(program, code)
+    node = node_at(program, code, event.place)
+    child: ast.AST | None = node
+    while child is not None and not isinstance(child, ast.stmt):
+        parent = parents.get(child)
+        if isinstance(parent, (ast.If, ast.While, ast.IfExp)) and child is parent.test:
+            return True
+        if isinstance(parent, ast.Subscript) and child is parent.slice:
+            return True
+        child = parent
+    if not isinstance(child, ast.Assign) or child.value is not node or not isinstance(child.targets[0], ast.Name):
+        return False
+    name = child.targets[0].id
+    tests = [n.test for n in ast.walk(code.node) if isinstance(n, (ast.If, ast.While, ast.IfExp))]
+    tests += [n.slice for n in ast.walk(code.node) if isinstance(n, ast.Subscript)]
+    return any(isinstance(n, ast.Name) and n.id == name for test in tests for n in ast.walk(test))
+
+
+def class_names(value: Value) -> list[str]:
+    return [atom.class_name() for atom in value.atoms if isinstance(atom, Object) and isinstance(atom.cls, str)]
+
+
+def _tensorish(value: Value | None) -> bool:
+    """A tensor, or a module, which holds some."""
+    if value is None:
+        return False
+    return value.holds_tensor() or any(name.startswith("torch.nn.") for name in class_names(value))
+
+
+def _has(event: Call, name: str) -> bool:
+    value = dict(event.kwargs).get(name)
+    return value is not None and not value.is_none()
+
+
+def _lacks(event: Call, rest: str) -> bool:
+    name, _, index = rest.partition(":")
+    return not _has(event, name) and len(event.args) <= int(index)
+
+
+#: what `when` may say: words with a digit ask about that argument
+CONDITIONS: dict[str, Callable[[Program, Code, Call, str], bool]] = {
+    "tensor": lambda p, c, e, _: takes(e, is_tensor),
+    "tensor0": lambda p, c, e, _: is_tensor(_argument(e, 0)),
+    "tensor1": lambda p, c, e, _: is_tensor(_argument(e, 1)),
+    "size0": lambda p, c, e, _: is_tensor(_argument(e, 0)) and len(e.args) == 1,
+    "holds0": lambda p, c, e, _: _holds_tensor(_argument(e, 0)),
+    "holds1": lambda p, c, e, _: _holds_tensor(_argument(e, 1)),
+    "array0": lambda p, c, e, _: _array(p, c, e),
+    "mask0": lambda p, c, e, _: _mask(_argument(e, 0)),
+    "scalar0": lambda p, c, e, _: _scalar_index(p, c, e),
+    "tensorish0": lambda p, c, e, _: _tensorish(_argument(e, 0)),
+    "container0": lambda p, c, e, _: any(o.kind != "instance" for o in (_argument(e, 0) or e.result).objects()),
+    "one": lambda p, c, e, _: len(e.args) == 1 and not e.kwargs,
+    "none given": lambda p, c, e, _: not e.args and not e.kwargs,
+    "has": lambda p, c, e, rest: _has(e, rest),
+    "no": lambda p, c, e, rest: _lacks(e, rest),
+    "true": lambda p, c, e, rest: dict(e.kwargs).get(rest, e.result).constant() is True,
+    "not": lambda p, c, e, rest: not (e.args and e.args[0].constant() is False),
+    "key gives tensor": lambda p, c, e, _: _key_gives_tensor(p, c, e),
+    "whole numbers": lambda p, c, e, _: (
+        e.receiver is not None and all((t.dtype or "").startswith(("int", "uint")) for t in e.receiver.tensors())
+    ),
+    "text receiver": lambda p, c, e, _: e.receiver is not None and e.receiver.only("str"),
+    "decides": lambda p, c, e, _: _decides(p, c, e),
+}

@@ -1,0 +1,17 @@
+# breaks: none
+# says: to_graph safe
+
+import torch
+
+
+def f(x):
+    assert isinstance(x, torch.Tensor)
+    return x.sqrt()
+
+
+def args():
+    return (torch.rand(4),)
+
+
+if __name__ == "__main__":
+    f(*args())

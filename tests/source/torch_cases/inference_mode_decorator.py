@@ -1,0 +1,17 @@
+# breaks: none
+# says: to_graph safe-if
+
+import torch
+
+
+@torch.inference_mode()
+def f(x):
+    return x * 2
+
+
+def args():
+    return (torch.randn(4),)
+
+
+if __name__ == "__main__":
+    f(*args())

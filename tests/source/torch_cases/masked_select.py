@@ -1,0 +1,16 @@
+# breaks: Dynamic shape operator (not with fullgraph=True)
+# says: keep unsafe STR157
+
+import torch
+
+
+def f(x):
+    return torch.masked_select(x, x > 0).sum()
+
+
+def args():
+    return (torch.randn(4),)
+
+
+if __name__ == "__main__":
+    f(*args())

@@ -1,0 +1,13 @@
+# breaks: Failed to trace builtin operator
+# says: keep unsafe STR159
+
+import torch
+
+
+def f(x):
+    o = object()
+    return x + 1
+
+
+def args():
+    return (torch.randn(2),)

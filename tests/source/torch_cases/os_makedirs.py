@@ -1,0 +1,19 @@
+# breaks: Attempted to call function marked as skipped
+# says: keep unsafe STR174
+
+import os
+
+import torch
+
+
+def f(x):
+    os.makedirs("/tmp", exist_ok=True)
+    return x + 1
+
+
+def args():
+    return (torch.rand(3),)
+
+
+if __name__ == "__main__":
+    f(*args())

@@ -1,0 +1,16 @@
+# breaks: Attempted to call function marked as skipped
+# says: keep unsafe STR174
+
+import os
+
+import torch
+
+
+def f(x):
+    if os.path.exists("/nowhere"):
+        return x * 2
+    return x + 1
+
+
+def args():
+    return (torch.randn(4),)

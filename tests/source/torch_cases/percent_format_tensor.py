@@ -1,0 +1,17 @@
+# breaks: Data-dependent branching
+# says: keep unsafe STR165
+
+import torch
+
+
+def f(x):
+    s = "%f" % x.sum()
+    return x * len(s)
+
+
+def args():
+    return (torch.randn(2),)
+
+
+if __name__ == "__main__":
+    f(*args())

@@ -1,0 +1,20 @@
+# breaks: Attempted to call function marked as skipped
+# says: keep unsafe STR162
+
+import random
+
+import torch
+
+
+def f(x):
+    if random.random() < 0.5:
+        return x * 2
+    return x
+
+
+def args():
+    return (torch.rand(4),)
+
+
+if __name__ == "__main__":
+    f(*args())

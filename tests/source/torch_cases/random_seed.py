@@ -1,0 +1,19 @@
+# breaks: Attempted to call function marked as skipped
+# says: keep unsafe STR162
+
+import random
+
+import torch
+
+
+def f(x):
+    random.seed(0)
+    return x * 2
+
+
+def args():
+    return (torch.rand(4),)
+
+
+if __name__ == "__main__":
+    f(*args())

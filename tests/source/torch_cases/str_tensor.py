@@ -1,0 +1,17 @@
+# breaks: Failed to trace builtin operator
+# says: keep unsafe STR165
+
+import torch
+
+
+def f(x):
+    name = str(x)
+    return x * len(name)
+
+
+def args():
+    return (torch.randn(4, 6),)
+
+
+if __name__ == "__main__":
+    f(*args())

@@ -1,0 +1,18 @@
+# breaks: Data-dependent branching
+# says: keep unsafe STR155
+
+import torch
+
+
+def f(x):
+    if 1.0 in x:
+        return x + 1
+    return x
+
+
+def args():
+    return (torch.randn(2),)
+
+
+if __name__ == "__main__":
+    f(*args())

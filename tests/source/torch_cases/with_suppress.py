@@ -1,0 +1,20 @@
+# breaks: none
+# says: to_graph safe
+
+import contextlib
+
+import torch
+
+
+def f(x):
+    with contextlib.suppress(ValueError):
+        x = x + 1
+    return x
+
+
+def args():
+    return (torch.rand(4),)
+
+
+if __name__ == "__main__":
+    f(*args())
