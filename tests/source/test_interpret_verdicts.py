@@ -24,7 +24,10 @@ VERDICTS = {
     ),
     "signature unknown": ("@tf.function\ndef f(t):\n  return t * 2.0\nf(tf.io.parse_tensor('a'))", "keep"),
     "graph with effects": ("@tf.function\ndef f(t):\n  print(t)\n  return t * 2.0\nf(x)", "keep"),
-    "graph and recursive": ("@tf.function\ndef f(t):\n  if t[0] > 9.0:\n    return t\n  return f(t + 1.0)\nf(x)", "keep"),
+    "graph and recursive": (
+        "@tf.function\ndef f(t):\n  if t[0] > 9.0:\n    return t\n  return f(t + 1.0)\nf(x)",
+        "keep",
+    ),
     "eager with effects": ("def f(t):\n  print(t)\n  return t * 2.0\nf(x)", "keep"),
     "eager and recursive": ("def f(t):\n  if t[0] > 9.0:\n    return t\n  return f(t + 1.0)\nf(x)", "keep"),
     "eager with primitive": ("def f(t, n):\n  return t * n\nf(x, 3)", "keep"),

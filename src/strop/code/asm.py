@@ -379,7 +379,7 @@ def _chains(own: Sequence[Operation], ports: Ports) -> tuple[float, float]:
                 for address in held.pop(name, ()):
                     stored.pop(address, None)
             if operation.store:
-                stored[operation.address] = done
+                stored[operation.address] = done + (ports.masked if operation.masked else 0.0)
                 for name in operation.near:
                     held.setdefault(name, set()).add(operation.address)
             if len(last) < ports.waiting:

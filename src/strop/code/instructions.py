@@ -25,6 +25,7 @@ class Operation:
     near: tuple[str, ...] = ()  # registers of the address
     to: str = ""  # the label that a branch goes to
     broadcast: bool = False  # an element from memory in every lane
+    masked: bool = False
     stack: bool = False
 
 
@@ -58,7 +59,7 @@ _X86_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"i?mul", "multiply"),
         (r"i?div", "divide"),
         (r"j[a-z]+", "branch"),
-        (r"call|ret", "call"),
+        (r"call", "call"),
     )
 )  # fmt: skip
 
@@ -91,13 +92,15 @@ def x86(text: str) -> Operation | None:
     """An AT&T line; None for what is no instruction."""
     mnemonic, _, rest = text.partition("\t")
     mnemonic = mnemonic.strip()
+    if mnemonic.startswith(("ret", "push", "pop", "vzeroupper", "nop", "data16")):
+        return None  # the frame of a function that is one only here
     if mnemonic in ("rep", "lock"):
         return Operation("call")
     operands = _split(rest.split("#")[0])
     kind = _x86_kind(mnemonic)
     if kind == "branch" or mnemonic == "jmp":
         return Operation("branch", to=operands[0] if operands else "")
-    if kind == "call" or mnemonic in ("nop", "nopw", "nopl", "data16"):
+    if kind == "call":
         return Operation(kind)
     masked = any(_MASK.search(o) for o in operands)
     zeroing = any("{z}" in o for o in operands)
@@ -112,7 +115,8 @@ def x86(text: str) -> Operation | None:
     last = operands[-1] if operands else ""
     into_memory = memory is not None and last is memory and not _NO_RESULT.match(mnemonic)
     registers = [_registers(o) for o in operands if o is not memory]
-    near = _registers(memory) if memory is not None else ()
+    address = re.sub(r"\s*\{[^}]*\}", "", memory or "")
+    near = _registers(address)
     moved = _touched(mnemonic, memory or "", bits, scalar)
     writes: tuple[str, ...] = ()
     reads = [r for names in registers for r in names] + list(masks)
@@ -136,7 +140,7 @@ def x86(text: str) -> Operation | None:
             kind = ""
     elif not kind:
         kind = "int" if mnemonic[0] not in "v" else "vector int"
-    if mnemonic.startswith(("prefetch", "push", "pop")):
+    if mnemonic.startswith("prefetch"):
         kind = ""
     load = moved if memory is not None and not into_memory and not mnemonic.startswith("lea") else 0
     store = moved if into_memory else 0
@@ -145,6 +149,7 @@ def x86(text: str) -> Operation | None:
     return Operation(
         kind, width, tuple(reads) + near, writes, load, store, memory or "", near, "",
         "1to" in (memory or "") or "broadcast" in mnemonic,
+        masked,
         memory is not None and "rsp" in near,
     )  # fmt: skip
 
@@ -216,7 +221,7 @@ _ARM_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"[su]?div", "divide"),
         (r"mul|madd|msub|mla|mls|[su]mul", "multiply"),
         (r"b\.|b$|cbn?z|tbn?z", "branch"),
-        (r"bl|ret|br$", "call"),
+        (r"bl|br$", "call"),
     )
 )  # fmt: skip
 _ARM_REGISTER = re.compile(r"\b([vqdsbh])(\d+)|\b([xw])(\d+|zr)\b|\b(sp|wsp)\b")
@@ -228,8 +233,8 @@ def aarch64(text: str) -> Operation | None:
     mnemonic, _, rest = text.partition("\t")
     operands = _split(rest.split("//")[0].split(";")[0])
     names = [_arm_registers(o) for o in operands]
-    if mnemonic in ("nop", "hint"):
-        return Operation("")
+    if mnemonic in ("nop", "hint", "ret"):
+        return None
     kind = next((kind for pattern, kind in _ARM_KINDS if pattern.match(mnemonic)), "")
     if kind == "branch":
         return Operation("branch", reads=tuple(r for n in names[:-1] for r in n), to=operands[-1] if operands else "")
@@ -244,11 +249,11 @@ def aarch64(text: str) -> Operation | None:
         held = tuple(r for o, n in zip(operands, names) if o is not memory for r in n)
         stack, moved = "sp" in near, (32 if mnemonic == "ld1r" else bits * max(count, 1))
         if mnemonic.startswith("st"):
-            return Operation("", bits, (*held, *near), (), 0, moved, memory, near, "", False, stack)
+            return Operation("", bits, (*held, *near), (), 0, moved, memory, near, stack=stack)
         if mnemonic.startswith("prf"):
             return Operation("", bits, near, (), 64, 0, memory, near)
         also = held if "[" in operands[0][1:] else ()
-        return Operation("", bits, (*near, *also), held, moved, 0, memory, near, "", False, stack)
+        return Operation("", bits, (*near, *also), held, moved, 0, memory, near, stack=stack)
     vector = bool(widths)
     if mnemonic.startswith(("cmp", "tst", "cmn", "fcmp", "ccmp")):
         return Operation(kind if vector else "int", bits, tuple(r for n in names for r in n))

@@ -41,6 +41,7 @@ class Ports:
     store_bits: int = 256
     load_latency: float = 7.0  # into a vector register
     forward: float = 6.0  # from a store to what a load of the same address brings
+    masked: float = 12.0  # the same beyond that, where the store was masked: it has to reach the cache first
     waiting: int = 64  # instructions that can wait for their operands at once
     spill: float = 2.2  # cycles of a spilled vector beside its store and load: stacks are aligned to 16 bytes only
     mispredict: float = 15.0  # lost when a loop ends that is too long to be foreseen

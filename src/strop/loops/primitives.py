@@ -432,7 +432,7 @@ class Parallelise(_SetMode):
         first = leading(nest)
         if first.name != self.loop:
             return nest
-        return replace(nest, loops=tuple(replace(l, mode="threads") if l is first else l for l in nest.loops))
+        return replace(nest, loops=tuple(replace(one, mode="threads") if one is first else one for one in nest.loops))
 
 
 def _division(nest: Nest) -> Verdict:

@@ -235,7 +235,7 @@ def _anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
     if isinstance(one, Pack | Prefetch):
         names = {real: short for short, real in _packed_names(nest, actual).items()}
         new["buffer"] = names.get(one.buffer, one.buffer)
-    return replace(one, **new)  # type: ignore[arg-type]
+    return replace(one, **new)
 
 
 def _packed_names(nest: Nest, actual: Mapping[Buffer, Buffer]) -> dict[str, str]:

@@ -23,6 +23,8 @@ from strop.plan.sketch import sketch
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
 LEVELS = ("L2", "L3", "DRAM", "TLB")
+SMALL_STORE_CYCLES = 7.0  # of a line that is written element by element and not in L1
+UNHIDDEN = 0.15  # the share of the shorter of two things at once that shows
 TLB_CYCLES = 0.2  # of a page that the second TLB knows: the walk runs beside other work
 CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
 MOST_SPILLED = 48  # beyond these, spilled values have long been written when they are read again
@@ -125,6 +127,7 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
             lines = facts.fetched[level.name]
             scattered[level.name] = _memory(level, lines, i, True, target)
             terms[level.name] = scattered[level.name] + _memory(level, lines, i, False, target)
+        terms["core"] += _small_stores(facts.fetched["L2"], i)
         _, hottest = _hottest(stretch)
         parts.append(Part(tile.times, terms, _together(terms, scattered), hottest.spills, hottest.busiest))
     overhead = sum(tile.overhead for tile in facts.tiles)
@@ -234,14 +237,17 @@ def _levels(target: Target) -> tuple[Level, ...]:
 
 def _memory(level: Level, fetched: Lines, part: int, scattered: bool, target: Target) -> float:
     """Cycles for the lines that come from a level; that written ones go back as well is hidden for the most part."""
-    lines = 0.0
-    for key, count in fetched.items():
-        if key.part == part and key.scattered == scattered:
-            lines += count * (1.1 if key.writes else 1.0)
+    lines = sum(count for key, count in fetched.items() if key.part == part and key.scattered == scattered)
     if level.name == "TLB":
         return lines * TLB_CYCLES
     at = {"L2": 1, "L3": 2, "DRAM": 3}[level.name]
     return lines * level.line / target.bandwidth[at]
+
+
+def _small_stores(fetched: Lines, part: int) -> float:
+    """Stores of single elements leave in order: each waits for its line, where a vector would fill it at once."""
+    waited = [n for key, n in fetched.items() if key.part == part and key.writes and key.small and not key.scattered]
+    return SMALL_STORE_CYCLES * sum(waited)
 
 
 def _together(terms: Mapping[str, float], scattered: Mapping[str, float]) -> float:
@@ -249,5 +255,5 @@ def _together(terms: Mapping[str, float], scattered: Mapping[str, float]) -> flo
     element or two are waited for."""
     core = terms["core"] + sum(scattered.values())
     levels = [terms[name] - scattered[name] for name in LEVELS]
-    memory = max(levels) + 0.2 * (sum(levels) - max(levels))
-    return max(core, memory) + 0.2 * min(core, memory)
+    memory = max(levels) + UNHIDDEN * (sum(levels) - max(levels))
+    return max(core, memory) + UNHIDDEN * min(core, memory)

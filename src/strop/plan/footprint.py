@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import gcd
 
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
@@ -37,6 +36,7 @@ class Access:
     buffer: Buffer
     offset: Index
     writes: bool
+    small: bool = False  # written element by element
 
 
 @dataclass
@@ -62,11 +62,12 @@ class Node:
         return inner | {self.loop.var} if self.loop is not None else inner
 
 
-def tree(nest: Nest, parts: dict[Nest, int], local: frozenset[Buffer], part: int = 0) -> Node:
+def tree(nest: Nest, parts: dict[Nest, int], local: frozenset[Buffer], part: int = 0, lane: Var | None = None) -> Node:
     """The nest as nodes; scratch in registers (`local`) is no access."""
     part = parts.get(nest, part)
+    lane = next((loop.var for loop in nest.loops if loop.mode == "vector"), lane)
     children = [
-        _statement(item, part, local) if isinstance(item, Store) else tree(item, parts, local, part)
+        _statement(item, part, local, lane) if isinstance(item, Store) else tree(item, parts, local, part, lane)
         for item in nest.body
     ]
     node = Node(None, children)
@@ -75,10 +76,11 @@ def tree(nest: Nest, parts: dict[Nest, int], local: frozenset[Buffer], part: int
     return node
 
 
-def _statement(store: Store, part: int, local: frozenset[Buffer]) -> Node:
+def _statement(store: Store, part: int, local: frozenset[Buffer], lane: Var | None) -> Node:
     found = [Access(part, load.buffer, load.offset, False) for load in loads(store) if load.buffer not in local]
     if store.target not in local:
-        found.append(Access(part, store.target, store.offset, True))
+        small = lane is None or store.offset.coefficient(lane) != 1
+        found.append(Access(part, store.target, store.offset, True, small))
     return Node(own=tuple(found))
 
 
@@ -116,15 +118,18 @@ def _values(atom: Var | Quotient | Remainder | Indirect, moving: frozenset[Var])
 
 @dataclass(frozen=True)
 class Key:
-    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces."""
+    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces, and
+    whether they are written element by element."""
 
     part: int
     buffer: Buffer
     writes: bool
     scattered: bool
+    small: bool
 
 
 Lines = dict[Key, float]
+_MOST_RUNS = 2048  # more fill every set
 
 
 @dataclass(frozen=True)
@@ -154,13 +159,22 @@ def touched(offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level)
     lines = min(count * per_run, float(whole))
     if level.sets <= 1 or lines <= 1:
         return _Touched(lines, lines / level.lines, span, run)
-    around = level.sets * line  # elements after which sets repeat
-    covered, step = min(level.sets, -(-run // line)), around
+    return _Touched(lines, _crowding(far, run, line, level), span, run)
+
+
+def _crowding(far: Sequence[tuple[int, int]], run: int, line: int, level: Level) -> float:
+    """How full the sets are that runs of elements at some strides fall on, as the average line finds them."""
+    first = [0]
     for stride, number in far:
-        step = gcd(step, stride)
-        covered = min(covered * min(number, around // gcd(around, stride)), level.sets)
-    covered = min(covered, around // max(step, line) * -(-run // line))
-    return _Touched(lines, lines / (max(covered, 1) * level.lines / level.sets), span, run)
+        if len(first) * number > _MOST_RUNS:
+            return 0.0
+        first = [start + i * stride for start in first for i in range(number)]
+    occupied = {(start + step) // line for start in first for step in (*range(0, run, line), run - 1)}
+    full: dict[int, int] = {}
+    for one in occupied:
+        full[one % level.sets] = full.get(one % level.sets, 0) + 1
+    ways = level.lines / level.sets
+    return sum(count * count for count in full.values()) / len(occupied) / ways
 
 
 class Traffic:
@@ -220,12 +234,14 @@ class Traffic:
             one = touched(group[0].offset, buffer, node.vars, self.level)
             by_buffer.setdefault(buffer, []).append((one, group))
         found: Lines = {}
-        total, most = 0.0, 0.0
+        total, crowds = 0.0, [0.0]
         for buffer, several in by_buffer.items():
             lines, crowded = self._union(buffer, several, node.vars, found)
             total += lines
-            most = max(most, crowded)
-        return found, max(total / self.level.lines, most)
+            crowds.append(crowded)
+        # where buffers lie is not known: half of what the others crowd may fall on the same sets
+        most = max(crowds)
+        return found, max(total / self.level.lines, most + 0.5 * (sum(crowds) - most) if most > 0.5 else 0.0)
 
     def _union(
         self, buffer: Buffer, several: list[tuple[_Touched, list[Access]]], moving: frozenset[Var], found: Lines
@@ -243,9 +259,9 @@ class Traffic:
             lines += new
             crowded += one.crowded * apart
             low, high = (min(low, first), max(high, last)) if high >= low else (first, last)
-            shares = dict.fromkeys((access.part, access.writes) for access in group)
-            for part, writes in shares:
-                key = Key(part, buffer, writes, 2 * one.run * SIZES[buffer.dtype] <= self.level.line)
+            shares = dict.fromkeys((access.part, access.writes, access.small) for access in group)
+            for part, writes, small in shares:
+                key = Key(part, buffer, writes, 2 * one.run * SIZES[buffer.dtype] <= self.level.line, small)
                 found[key] = found.get(key, 0.0) + new / len(shares)
         return lines, crowded
 

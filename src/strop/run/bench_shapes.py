@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -173,14 +174,14 @@ class Operator:
             left, right = self._shapes
             if len(left) == 3:
                 return _Product(), (torch.randn(left), torch.randn(right))
-            return nn.Linear(*right).eval(), (torch.randn(left),)
+            return nn.Linear(right[0], right[1]).eval(), (torch.randn(left),)
         (channels, *space), (to,) = self._shapes
         rank = len(space)
         kernel, stride, padding, dilation = (
             self._letter(letter, rank, missing) for letter, missing in (("k", 1), ("s", 1), ("p", 0), ("d", 1))
         )
         (groups,) = self._letter("g", 1, 1)
-        kind = (_TRANSPOSED if self.family == "transposed" else _CONVOLUTION)[rank]
+        kind: Any = (_TRANSPOSED if self.family == "transposed" else _CONVOLUTION)[rank]
         module: nn.Module = kind(channels, to, kernel, stride, padding, groups=groups, dilation=dilation)
         return module.eval(), (torch.randn(1, channels, *space),)
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 _CHANNELS_LAST = {2: torch.channels_last, 3: torch.channels_last_3d}
-_PLAIN = ("none", [], "")  # no fused activation
+_PLAIN: tuple[Any, ...] = ("none", [], "")  # no fused activation
 
 
 @dataclass(frozen=True)
@@ -59,23 +59,20 @@ def _convolutions(module: Any, x: Tensor) -> Iterator[tuple[str, Maker]]:
         return lambda: _tensor(own(given))
 
     def packed(given: Tensor, finish: Callable[[Tensor], Tensor]) -> Maker:
-        if module.transposed:
-            kept = (module.padding, module.output_padding, module.stride, module.dilation, module.groups)
-
-            def make() -> Callable[[], Tensor]:
-                own = ops._reorder_convolution_transpose_weight(weight, *kept, x.shape)
-                return lambda: finish(ops._convolution_transpose_pointwise(given, own, bias, *kept, *_PLAIN))
-
-            return make
+        values = shape if not module.transposed else (module.padding, module.output_padding, *shape[1:])
+        reorder = "_reorder_convolution_transpose_weight" if module.transposed else "_reorder_convolution_weight"
+        run = "_convolution_transpose_pointwise" if module.transposed else "_convolution_pointwise"
 
         def make() -> Callable[[], Tensor]:
-            own = ops._reorder_convolution_weight(weight, *shape, x.shape)
-            return lambda: finish(ops._convolution_pointwise(given, own, bias, *shape, *_PLAIN))
+            own = getattr(ops, reorder)(weight, *values, x.shape)
+            function = getattr(ops, run)
+            return lambda: finish(function(given, own, bias, *values, *_PLAIN))
 
         return make
 
     def blocked() -> Callable[[], Tensor]:
-        reorder = {2: torch._C._nn.mkldnn_reorder_conv2d_weight, 3: torch._C._nn.mkldnn_reorder_conv3d_weight}[rank]
+        nn_ops: Any = torch._C._nn
+        reorder = {2: nn_ops.mkldnn_reorder_conv2d_weight, 3: nn_ops.mkldnn_reorder_conv3d_weight}[rank]
         own, given = reorder(weight.to_mkldnn(), *shape, x.shape), x.to_mkldnn()
         return lambda: torch.mkldnn_convolution(given, own, bias, *shape)
 

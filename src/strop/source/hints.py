@@ -21,6 +21,7 @@ from strop.source.values import (
 
 if TYPE_CHECKING:
     from strop.source.code import Class, Code
+    from strop.source.heap import Object
     from strop.source.interpret import Program
 
 _PRIMITIVES = ("int", "float", "str", "bool", "bytes", "complex")
@@ -125,11 +126,16 @@ def _named(program: Program, code: Code, expression: ast.expr) -> Value | None:
 
 def instance(program: Program, cls: Class) -> Value:
     """Any instance of a class of the project: those that are made somewhere, or one that stands for strangers."""
-    made = program.objects_of(cls)
-    made = [*made, *(o for other, objects in program.instances.items() if other is not cls and cls in program.orders.get(other, ()) for o in objects)]
+    made = program.objects_of(cls) or _of_subclasses(program, cls)
     if made:
         return join_all([obj.value for obj in made[:8]])
     return program.allocate(None, cls.node, "instance", cls).value
+
+
+def _of_subclasses(program: Program, cls: Class) -> list[Object]:
+    """Instances of subclasses: what `self` is in a base class that nobody makes an instance of."""
+    below = [objects for other, objects in program.instances.items() if cls in program.orders.get(other, ())]
+    return [obj for objects in below for obj in objects]
 
 
 def resolve(program: Program, code: Code, expression: ast.expr) -> object:

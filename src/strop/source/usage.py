@@ -29,6 +29,9 @@ DISTINCTIVE, SHARED, CONTAINERS, BINARY, JOINING, NAMES = (
 )
 
 
+ENDINGS = tuple(_WORDS["endings"].split())
+
+
 @dataclass(frozen=True)
 class Use:
     """Why a parameter looks like what it looks like."""
@@ -58,7 +61,7 @@ def uses(code: Code, generous: bool = False) -> dict[str, Use]:
     named = {
         name: use
         for name, use in weak.items()
-        if name not in found and name not in other and (generous or name in NAMES)
+        if name not in found and name not in other and (generous or name in NAMES or name.endswith(ENDINGS))
     }
     return {**found, **named}
 
@@ -67,6 +70,10 @@ def _found(code: Code, names: set[str]) -> Iterator[tuple[str, str, Use]]:
     for node in _walk(code):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
             yield from _attribute(node, node.value.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            if node.attr in DISTINCTIVE:
+                for name in _operand_names(node.value, names):
+                    yield name, "strong", Use("tensor", node.lineno, ast.unparse(node))
         elif isinstance(node, ast.Call):
             yield from _call(node, names)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names:
@@ -187,3 +194,23 @@ def undecided(code: Code) -> bool:
     names = {p.name for p in code.parameters if p.default is None and p.annotation is None} - {code.receiver()}
     operators = [n for n in _walk(code) if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.AugAssign))]
     return any(True for node in operators for _ in _operands(node, names))
+
+
+def _operand_names(node: ast.expr, names: set[str]) -> Iterator[str]:
+    """Parameters in an expression of operators alone: `(a - b) / c`. Numbers may stand there, too, beside a tensor."""
+    if isinstance(node, ast.Name) and node.id in names:
+        yield node.id
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from _operand_names(node.left, names)
+        yield from _operand_names(node.right, names)
+    elif isinstance(node, ast.BinOp):
+        sides = [*_operand_names(node.left, names), *_operand_names(node.right, names)]
+        yield from sides if len(sides) < 2 and _is_number(node) else ()
+    elif isinstance(node, ast.UnaryOp):
+        yield from _operand_names(node.operand, names)
+    elif isinstance(node, ast.Compare):
+        yield from _operand_names(node.left, names)
+
+
+def _is_number(node: ast.BinOp) -> bool:
+    return isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)

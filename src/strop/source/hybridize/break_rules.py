@@ -17,6 +17,8 @@ from strop.source.interpret import Program
 from strop.source.values import ClassAtom, Function, Tensor, Tuple, Unknown, Value
 
 _CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", "asyncio.", "tempfile.", "socket.")
+_PRINTING = ("print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log")
+_AROUND = (ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
 _BRANCHING = "Data-dependent branching"
 
 
@@ -61,7 +63,7 @@ def _call(program: Program, code: Code, event: Call) -> Iterator[Break]:
             doubt = _doubt(program, code, event, entry, node)
             yield Break(entry.rule, entry.gb, message, event.place, entry.soft, doubt, bool(doubt))
     formats = set(event.targets) & {"builtins.format", "builtins.str.format"} and takes(event, Value.is_tensor)
-    if formats and not _only_printed(program, code, event.place):
+    if formats and _is_read(program, code, _text_at(program, code, event.place)):
         yield Break("text-of-tensor", "Observed exception", "a tensor is formatted as text", event.place)
 
 
@@ -90,12 +92,13 @@ def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
 
 
 def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
-    value = event.condition
+    node = node_at(program, code, event.place)
+    last = value_of(program, code, node.values[-1]) if isinstance(node, ast.BoolOp) else None
+    value = last if is_tensor(last) and last is not None else event.condition
     if not any(isinstance(atom, Tensor) for atom in value.atoms):
         return
     if event.kind == "assert" and not _has_message(code, event.place):
         return
-    node = node_at(program, code, event.place)
     if isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.In, ast.NotIn)) or _with_none(node)):
         return
     text = ast.unparse(node) if node is not None else "a tensor"
@@ -125,22 +128,39 @@ def _is_asked(program: Program, code: Code, node: ast.AST) -> bool:
     return isinstance(parent, (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.comprehension))
 
 
-def _only_printed(program: Program, code: Code, place: Place) -> bool:
-    """Text for `print`, a logger, `warn` or `assert` is reported there."""
+def _text_at(program: Program, code: Code, place: Place) -> ast.AST | None:
+    """The f-string or call of `format` at a place."""
+    for node in ast.walk(code.node):
+        if isinstance(node, ast.FormattedValue) and span(code.place(node)) == span(place):
+            return node
+    return node_at(program, code, place)
+
+
+def _is_read(program: Program, code: Code, node: ast.AST | None, deep: bool = True) -> bool:
+    """Whether text made from a tensor is looked at in the graph; what is returned or printed is made afterwards."""
     parents = parents_of(program, code)
-    node = node_at(program, code, place) or next(
-        (n for n in ast.walk(code.node) if isinstance(n, ast.FormattedValue) and span(code.place(n)) == span(place)),
-        None,
-    )
-    while node is not None and not isinstance(node, ast.stmt):
-        node = parents.get(node)
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            if name in ("print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log"):
-                return True
-    return isinstance(node, (ast.Assert, ast.Raise)) or (
-        isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call)
-    )
+    while node is not None:
+        parent = parents.get(node)
+        if isinstance(
+            parent, (ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
+        ):
+            node = parent
+            continue
+        if isinstance(parent, ast.Call):
+            name = getattr(parent.func, "id", None) or getattr(parent.func, "attr", "")
+            return node is parent.func or name not in _PRINTING
+        if isinstance(parent, ast.Attribute) and parent.attr == "format" and isinstance(parents.get(parent), ast.Call):
+            return False
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and deep:
+            name = parent.targets[0].id
+            loads = [
+                n
+                for n in ast.walk(code.node)
+                if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            ]
+            return any(_is_read(program, code, load, False) for load in loads)
+        return not isinstance(parent, (ast.Return, ast.Expr, ast.Assert, ast.Raise, ast.Yield))
+    return False
 
 
 def _iteration(event: Iteration) -> Iterator[Break]:
