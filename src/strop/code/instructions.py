@@ -147,7 +147,7 @@ def x86(text: str) -> Operation | None:
     if into_memory and not plain and kind in ("int", "multiply"):
         load = moved
     return Operation(
-        kind, width, tuple(reads) + near, writes, load, store, memory or "", near, "",
+        kind, width, tuple(reads) + near, writes, load, store, address, near, "",
         "1to" in (memory or "") or "broadcast" in mnemonic,
         masked,
         memory is not None and "rsp" in near,

@@ -1,7 +1,8 @@
 """Every problem code with its title and one paragraph: what it means, why it happens, what to do.
 
 STR0xx the call   STR10x–STR12x capture   STR2xx graph   STR3xx nests and passes   STR4xx code and run
-STR5xx cache   STR6xx checks.   The rules of the source half (STR13x–STR19x, STR7xx) explain themselves: `source/rules.py`.
+STR5xx cache   STR6xx checks.   The rules of the source half (STR13x–STR19x, STR7xx) explain themselves, in
+`source/rules.py`.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ CODES: dict[str, Explanation] = {
     ),
     "STR006": Explanation(
         "a file changed meanwhile",
-        "Between reading a file and writing its new text somebody else changed it. It was left as it is; files that were "
-        "written before it are whole. Run the command again.",
+        "Between reading a file and writing its new text somebody else changed it. It was left as it is; files that "
+        "were written before it are whole. Run the command again.",
     ),
     "STR007": Explanation(
         "the project's settings cannot be read",
-        "`[tool.strop]` in pyproject.toml holds a setting that does not exist or a value of the wrong kind, or the file "
-        "is not valid TOML. The message names it; docs/scan.md lists the settings.",
+        "`[tool.strop]` in pyproject.toml holds a setting that does not exist or a value of the wrong kind, or the "
+        "file is not valid TOML. The message names it; docs/scan.md lists the settings.",
     ),
     "STR008": Explanation(
         "nothing to compare with",
@@ -208,9 +209,9 @@ CODES: dict[str, Explanation] = {
     ),
     "STR602": Explanation(
         "the graphs do not do what eager mode does",
-        "`strop verify` ran the code twice, eagerly and as graphs, and saw another result, other printed text, other test "
-        "outcomes, or a failure on one side only. The report names the first difference. Revert the edit, or silence its "
-        "finding with `# strop: ignore[…]`.",
+        "`strop verify` ran the code twice, eagerly and as graphs, and saw another result, other printed text, other "
+        "test outcomes, or a failure on one side only. The report names the first difference. Revert the edit, or "
+        "silence its finding with `# strop: ignore[…]`.",
     ),
     "STR603": Explanation(
         "the code to verify did not run",

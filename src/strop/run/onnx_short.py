@@ -91,8 +91,8 @@ class Arrays:
         self.outputs = tuple(name for name, _ in outputs)
         self.single = len(outputs) == 1
         likes = [result.numpy() for _, result in outputs]
-        fits = isinstance(hot.program, NativeProgram) and hot.program.writes_anywhere
-        self.into = hot.program.into if fits and sum(a.nbytes for a in likes) <= LARGEST_KEPT else None
+        native = hot.program if isinstance(hot.program, NativeProgram) and hot.program.writes_anywhere else None
+        self.into = native.into if native and sum(a.nbytes for a in likes) <= LARGEST_KEPT else None
         self.likes = [(a.shape, a.dtype) for a in likes]
         self.kept: list[_Results] = []
         self.unseen = _references([np.empty(0) for _ in likes]) if _COUNTS else None
