@@ -20,7 +20,9 @@ def verify(
     tests: Annotated[bool, typer.Option("--tests", help="The target is a file or folder of tests for pytest.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Compare with a copy that `strop fix` has edited.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Like --fix, with edits that rest on assumptions.")] = False,
-    python: Annotated[str, typer.Option(help="The Python that has the project's packages.")] = sys.executable,
+    python: Annotated[
+        str, typer.Option(help="The Python that has the project's packages.", show_default="this one")
+    ] = sys.executable,
     rounds: Annotated[int, typer.Option(min=1, help="Timed calls, at least.")] = 5,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for each of the runs.")] = 600.0,
     memory: Annotated[float, typer.Option(min=0.1, help="Gigabytes for each of the runs.")] = 8.0,

@@ -492,36 +492,40 @@ def ready(nest: Nest) -> Verdict:
     return _flat_vectors(nest, None) and _division(nest)
 
 
-def _flat_vectors(nest: Nest, vector: str | None) -> Verdict:
+def _flat_vectors(nest: Nest, vector: Loop | None) -> Verdict:
+    """Nothing inside a vector loop stays a loop, and nothing is kept there that every lane has for itself."""
     for loop in nest.loops:
         if vector is not None and loop.mode != "unroll" and loop.extent > 1:
-            return no(f"`{loop.name}` stays a loop inside the vector loop `{vector}`", nest.name)
+            return no(f"`{loop.name}` stays a loop inside the vector loop `{vector.name}`", nest.name)
         if loop.mode == "vector":
-            vector = loop.name
+            vector = loop
+    if vector is not None:
+        held = set(nest.scratch)
+        for store in nest.stores:
+            differs = vector.var in store.value.vars and not any(vector.var in part.vars for part in store.index)
+            if store.target in held and differs:
+                why = f"lanes of `{vector.name}` would share `{store.target.name}`: sink the loop first"
+                return no(why, nest.name)
     found = (_flat_vectors(item, vector) for item in nest.body if isinstance(item, Nest))
     return next((verdict for verdict in found if not verdict), yes())
 
 
 def register_tile(nest: Nest, rows: str, row_tile: int, lanes: str, lane_tile: int) -> list[Pass]:
     """A tile of accumulators in registers over two output loops: the passes that a person would write for it."""
-    by_name = {loop.name: loop for loop in nest.loops}
-    passes: list[Pass] = []
-    inner = []
-    for name, size, tail in ((rows, row_tile, "balanced"), (lanes, lane_tile, "rest")):
-        split = by_name[name].extent > size
-        if split:
-            passes.append(Split(nest.name, name, size, tail))
-        inner.append(f"{name}.i" if split else name)
-    outer = [n for loop in nest.loops for n in (loop.name, f"{loop.name}.o")]
-    split_names = {name.removesuffix(".i") for name in inner if name.endswith(".i")}
-    kept = [n for n in outer if n not in inner and (n.removesuffix(".o") in split_names) == n.endswith(".o")]
-    return [
-        *passes,
-        Reorder(nest.name, (*kept, *inner)),
-        Unroll(nest.name, inner[0]),
-        Vectorise(nest.name, inner[1]),
-        Sink(nest.name, tuple(inner)),
-    ]
+    extents = {loop.name: loop.extent for loop in nest.loops}
+    others = [name for name in extents if name not in (rows, lanes)]
+    passes: list[Pass] = [Reorder(nest.name, (*others, lanes, rows))]
+    lane = row = ""
+    if extents[lanes] > lane_tile:
+        lane = f"{lanes}.i"
+        passes += [Split(nest.name, lanes, lane_tile, "rest"), Reorder(nest.name, (f"{lanes}.o", rows, lane))]
+    else:
+        passes.append(Reorder(nest.name, (rows, lanes)))
+    if extents[rows] > row_tile:
+        row = f"{rows}.i"
+        passes.append(Split(nest.name, rows, row_tile))
+    tile = (row or rows, lane or lanes)
+    return [*passes, Unroll(nest.name, tile[0]), Vectorise(nest.name, tile[1]), Sink(nest.name, tile)]
 
 
 def schedule(nest: Nest, passes: list[Pass]) -> Nest:

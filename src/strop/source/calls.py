@@ -338,7 +338,7 @@ class Calls(LibraryCalls):
                 found = self.find_member(self.order(cls), name)
                 value = found[1] if found is not None else NOTHING
             if value.atoms:
-                self.write(obj.attributes.setdefault(name, Cell()), value)
+                self.program.write(obj.attributes.setdefault(name, Cell()), value)
                 if is_tuple:
                     self.program.put_items(obj, {index: value})
         after = self.find_member(self.order(cls), "__post_init__")

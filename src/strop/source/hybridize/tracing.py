@@ -217,6 +217,8 @@ def _exceptions(code: Code) -> Iterator[str]:
 def _result(program: Program, code: Code) -> Iterator[str]:
     if code.is_generator:
         yield "nobody needs the generator: a graph cannot yield"
+    if code.is_async:
+        yield "nobody awaits the function: a graph is no coroutine"
         return
     for node in code.nodes.values():
         for text in _refused(program, node.result, 3):
