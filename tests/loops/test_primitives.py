@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loops.families import FAMILIES, interpreted, linear, lowered, natively, planned, softmax
+from loops.families import FAMILIES, interpreted, linear, lowered, natively, planned, pointwise
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.loops.blocking import Block, Lanes
@@ -155,7 +155,10 @@ def test_refusals_say_why(one: Pass, why: str):
     assert raised.value.code == "STR301" and why in raised.value.message
 
 
-def test_loops_inside_a_vector_loop_are_refused_before_code_is_made():
-    (nest,) = lowered(softmax).nests
-    made = Vectorise(nest.name, nest.loops[0].name)(nest)
-    assert "stays a loop inside the vector loop" in ready(made).why
+def test_what_cannot_be_a_vector_is_refused_before_code_is_made():
+    (nest,) = lowered(pointwise).nests
+    assert "stays a loop inside the vector loop" in ready(Vectorise(nest.name, nest.loops[0].name)(nest)).why
+    (nest,) = lowered(linear).nests
+    made = Vectorise(nest.name, "n")(nest)
+    assert "lanes of `n` would share `acc`: sink the loop first" in ready(made).why
+    assert ready(Sink(nest.name, ("n",))(made))

@@ -62,9 +62,9 @@ class Truth:
 
 def truth(path: Path) -> Truth:
     """Run the case's function under `torch.compile`, both ways, from a fresh module each time."""
-    whole, _, graphs = _run(path, fullgraph=True)
-    _, counted, made = _run(path, fullgraph=False)
-    return Truth(whole, counted, graphs > 0 and made == 0)
+    whole, _, captured = _run(path, fullgraph=True)
+    _, counted, kept = _run(path, fullgraph=False)
+    return Truth(whole, counted, captured > 0 and kept == 0)
 
 
 def _run(path: Path, *, fullgraph: bool) -> tuple[bool, tuple[str, ...], int]:
@@ -83,7 +83,7 @@ def _run(path: Path, *, fullgraph: bool) -> tuple[bool, tuple[str, ...], int]:
         except Exception:
             worked = False
     names = tuple(text.split("\n")[0] for text in counters["graph_break"])
-    return worked, names, counters["stats"]["unique_graphs"]
+    return worked, names, counters["stats"]["calls_captured"]
 
 
 def _fresh(path: Path) -> Any:

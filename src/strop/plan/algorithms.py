@@ -69,7 +69,7 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
 def is_whole(node: Node, steps: int = 16) -> bool:
     """Whether values were rounded to whole numbers: sums of their products are exact, which Winograd's are not."""
     if node.dtype not in ("f32", "f64") or node.op in ROUNDING:
-        return node.op != "full" or float(node.attrs["value"]).is_integer()  # type: ignore[arg-type]
+        return node.op != "full" or float(node.attrs["value"]).is_integer()
     return steps > 0 and node.op in WHOLE and all(is_whole(i, steps - 1) for i in node.inputs)
 
 

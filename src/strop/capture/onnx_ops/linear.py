@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import onnx
+from strop.capture.onnx_ops import onnx, scaled
 
 
 @onnx("Gemm")
@@ -14,6 +14,10 @@ def gemm(
     transB: int = 0,
 ) -> Tensor:  # fmt: skip
     """alpha·A·B + beta·C; the exporters' form, transB with a row as C, is `linear`."""
+    plain = alpha == 1 and beta == 1 and not transA
+    exact = scaled.product(lambda x, y: x @ (y.t() if transB else y), a, b, 0 if transB else 1, -1) if plain else None
+    if exact is not None:
+        return exact if c is None else exact + c
     if transA:
         a = a.t()
     if transB and alpha == 1 and a.is_floating_point() and (c is None or (beta == 1 and c.shape == (b.shape[0],))):
@@ -28,4 +32,5 @@ def gemm(
 
 @onnx("MatMul")
 def matmul(a: Tensor, b: Tensor) -> Tensor:
-    return torch.matmul(a, b)
+    exact = scaled.product(torch.matmul, a, b, -1, -1) if b.dim() > 1 else None
+    return torch.matmul(a, b) if exact is None else exact

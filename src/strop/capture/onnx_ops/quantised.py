@@ -16,6 +16,7 @@ from torch import Tensor
 from strop.capture.onnx_ops import Call, Unsupported, find, known, made, onnx, scalar
 from strop.capture.onnx_ops.casts import converted
 from strop.capture.onnx_ops.element_types import CARRIERS, FLOAT8, PLAIN, RANGES, dtype_of
+from strop.capture.onnx_ops.scaled import SCALED
 
 #: every integer up to here is a float32
 EXACT = 2**24
@@ -111,7 +112,10 @@ def dequantize_linear(
     value = whole(x, torch.float32)
     if zero_point is not None:
         value = value - along(whole(zero_point, torch.float32), x, axis, block_size)
-    return (value * along(scale, x, axis, block_size).to(torch.float32)).to(result)
+    made_of = (value * along(scale, x, axis, block_size).to(torch.float32)).to(result)
+    if result == torch.float32 and (scale.numel() == 1 or scale.dim() == 1):
+        setattr(made_of, SCALED, (value, scale, axis % max(x.dim(), 1)))
+    return made_of
 
 
 @onnx("DynamicQuantizeLinear")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, ints, made, onnx
+from strop.capture.onnx_ops import Call, Unsupported, ints, made, onnx, scaled
 from strop.capture.onnx_ops.shapes import padded
 
 _CONVS = (F.conv1d, F.conv2d, F.conv3d)
@@ -55,10 +55,16 @@ def conv(
         raise Unsupported(f"a convolution over {rank} dimensions")
     stride, dilation = list(strides or [1] * rank), list(dilations or [1] * rank)
     before, after = same_pads(x.shape[2:], w.shape[2:], stride, dilation, auto_pad, pads)
-    if before != after or any(p < 0 for p in before):
-        x = _space_padded(x, before, after, 0)
-        before = [0] * rank
-    return _CONVS[rank - 1](x, w, b, stride, before, dilation, group)
+
+    def convolved(x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
+        if before == after and all(p >= 0 for p in before):
+            return _CONVS[rank - 1](x, w, b, stride, before, dilation, group)
+        return _CONVS[rank - 1](_space_padded(x, before, after, 0), w, b, stride, [0] * rank, dilation, group)
+
+    exact = scaled.product(convolved, x, w, 0, -1 - rank)
+    if exact is None:
+        return convolved(x, w, b)
+    return exact if b is None else exact + b.reshape([-1, *[1] * rank])
 
 
 @onnx("ConvTranspose")

@@ -200,9 +200,17 @@ def of_syntax(program: Program, code: Code) -> Iterator[Break]:
             yield Break("python-object", "Invalid call to __build_class__", text, code.place(node))
         elif isinstance(node, ast.Attribute) and node.attr == "grad_fn" and isinstance(node.ctx, ast.Load):
             yield Break("autograd-inside", "Tensor with grad_fn()", f"`{ast.unparse(node)}` is read", code.place(node))
+        elif isinstance(node, ast.Slice) and _bounded_by_tensor(program, code, node):
+            gb, text = "Dynamic slicing with Tensor arguments", f"`{ast.unparse(node)}` has a tensor as a bound"
+            yield Break("tensor-to-python", gb, text, code.place(node), soft=True)
         elif isinstance(node, ast.Compare) and _looks_for_tensor(program, code, node):
             text = f"the truth of `{ast.unparse(node)}` depends on the data of a tensor"
             yield Break("data-dependent-branch", _BRANCHING, text, code.place(node))
+
+
+def _bounded_by_tensor(program: Program, code: Code, node: ast.Slice) -> bool:
+    bounds = [bound for bound in (node.lower, node.upper, node.step) if bound is not None]
+    return any(is_tensor(value_of(program, code, bound)) for bound in bounds)
 
 
 def _looks_for_tensor(program: Program, code: Code, node: ast.Compare) -> bool:

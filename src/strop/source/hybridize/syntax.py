@@ -104,12 +104,21 @@ def reach_of(program: Program, place: Place) -> tuple[Truth, str]:
 
 
 def value_of(program: Program, code: Code, node: ast.expr) -> Value | None:
-    """What is known of an expression: the result of a call or operator, or a parameter that nothing rebinds."""
+    """What is known of an expression: the result of a call or operator, a parameter, or a variable that is set once."""
     if isinstance(node, ast.Name):
-        stored = any(
-            isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store) for n in ast.walk(code.node)
-        )
-        parameter = None if stored else program.parameters(code.id).get(node.id)
-        return parameter.value if parameter is not None else None
+        return _variable(program, code, node.id)
     at = span(code.place(node))
     return next((e.result for e in program.events(code.id) if isinstance(e, Call) and span(e.place) == at), None)
+
+
+def _variable(program: Program, code: Code, name: str) -> Value | None:
+    stores = [
+        n for n in ast.walk(code.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+    ]
+    parameter = program.parameters(code.id).get(name)
+    if not stores:
+        return parameter.value if parameter is not None else None
+    parent = parents_of(program, code).get(stores[0])
+    if len(stores) > 1 or parameter is not None or not isinstance(parent, ast.Assign):
+        return None
+    return None if isinstance(parent.value, ast.Name) else value_of(program, code, parent.value)
