@@ -67,7 +67,7 @@ SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple)
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_every_element_has_its_own_places_and_finds_back_from_each(data):
     shape = data.draw(SHAPES)
     layout = Layout.of(*data.draw(steps(shape)))
@@ -99,7 +99,7 @@ def test_layouts_print_and_parse_back(data):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_nests_compute_the_same_under_every_layout(family, data):
     program = lowered(family)
     for name in data.draw(st.lists(st.sampled_from(sorted(tensors(program))), min_size=1, max_size=3, unique=True)):
@@ -118,7 +118,7 @@ def test_nests_compute_the_same_under_every_layout(family, data):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=4)
+@settings(max_examples=3)
 def test_compiled_code_computes_the_same_under_every_layout(family, data):
     program = lowered(family)
     edits = []

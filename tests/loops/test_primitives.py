@@ -95,7 +95,7 @@ def scheduled(rng, nest, most=8):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_legal_sequences_of_passes_change_nothing(family, rng):
     program = lowered(family)
     steps = []
@@ -107,7 +107,7 @@ def test_legal_sequences_of_passes_change_nothing(family, rng):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_legal_sequences_of_passes_compile_to_the_same(family, rng):
     edits = []
     for nest in planned(family):

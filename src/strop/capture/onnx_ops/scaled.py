@@ -25,7 +25,9 @@ def product(multiply: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor, 
     (whole, scale, _), (other, scales, axis) = left, right
     scale = scale.reshape(())
     if scales.numel() == 1:
-        return multiply(whole, other) * (scale * scales.reshape(()))
-    if axis != kept % b.dim():
+        factor: Tensor = scale * scales.reshape(())
+    elif axis == kept % b.dim():
+        factor = (scale * scales).reshape([-1, *[1] * (-1 - place)])
+    else:
         return None
-    return multiply(whole, other) * (scale * scales).reshape([-1, *[1] * (-1 - place)])
+    return multiply(whole, other) * factor
