@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+_THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 LOOPS = Path(__file__).resolve().parent.parent / "examples" / "loops"
 
 
@@ -26,7 +28,9 @@ def main() -> int:
     parser.add_argument("--python", action="append", help="a Python to run loops with; repeatable, the first that fits")
     parser.add_argument("--json", help="write the figures to this file")
     parser.add_argument("--timeout", type=float, default=600.0)
+    parser.add_argument("--threads", type=int, default=1, help="threads of each run; more only on an idle machine")
     given = parser.parse_args()
+    os.environ.update(dict.fromkeys(_THREADS, str(given.threads)))
     pythons = given.python or [sys.executable]
     rows = []
     for loop in sorted(LOOPS.glob("*.py")):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from strop.core.target import Target
 from strop.graph.ir import Graph, Node
+from strop.graph.whole import is_whole
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
 from strop.loops.lower.winograd import winograd, winograd_applies
@@ -18,10 +19,6 @@ from strop.loops.lower.winograd import winograd, winograd_applies
 #: cycles per vector of channels and tile for transforming inputs and outputs, by tile size
 TRANSFORMS = {2: (50.0, 35.0), 4: (190.0, 130.0)}
 EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.82
-#: operators of which the results are whole numbers, and those that keep them whole
-ROUNDING = frozenset(("round", "floor", "ceil", "trunc", "full"))
-WHOLE = frozenset(("add", "sub", "mul", "neg", "clamp", "minimum", "maximum", "relu", "where", "cast", "pad", "reshape",
-                   "permute", "expand", "slice", "cat"))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,13 +61,6 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
         if cycles < best[0]:
             best = (cycles, Winograd(tile, strip, block))
     return best[1]
-
-
-def is_whole(node: Node, steps: int = 16) -> bool:
-    """Whether values were rounded to whole numbers: sums of their products are exact, which Winograd's are not."""
-    if node.dtype not in ("f32", "f64") or node.op in ROUNDING:
-        return node.op != "full" or float(node.attrs["value"]).is_integer()
-    return steps > 0 and node.op in WHOLE and all(is_whole(i, steps - 1) for i in node.inputs)
 
 
 def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:

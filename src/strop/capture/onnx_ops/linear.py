@@ -14,10 +14,11 @@ def gemm(
     transB: int = 0,
 ) -> Tensor:  # fmt: skip
     """alpha·A·B + beta·C; the exporters' form, transB with a row as C, is `linear`."""
-    plain = alpha == 1 and beta == 1 and not transA
-    exact = scaled.product(lambda x, y: x @ (y.t() if transB else y), a, b, 0 if transB else 1, -1) if plain else None
-    if exact is not None:
-        return exact if c is None else exact + c
+    if alpha == 1 and beta == 1 and not transA and (c is None or c.dim() == 1):
+        columns = 0 if transB else 1
+        exact = scaled.product(lambda x, y: x @ (y.t() if transB else y), a, b, columns, -1, c)
+        if exact is not None:
+            return exact
     if transA:
         a = a.t()
     if transB and alpha == 1 and a.is_floating_point() and (c is None or (beta == 1 and c.shape == (b.shape[0],))):

@@ -61,10 +61,8 @@ def conv(
             return _CONVS[rank - 1](x, w, b, stride, before, dilation, group)
         return _CONVS[rank - 1](_space_padded(x, before, after, 0), w, b, stride, [0] * rank, dilation, group)
 
-    exact = scaled.product(convolved, x, w, 0, -1 - rank)
-    if exact is None:
-        return convolved(x, w, b)
-    return exact if b is None else exact + b.reshape([-1, *[1] * rank])
+    exact = scaled.product(convolved, x, w, 0, -1 - rank, b)
+    return convolved(x, w, b) if exact is None else exact
 
 
 @onnx("ConvTranspose")

@@ -11,6 +11,7 @@ from strop.core.rewrite import Bind, Match, Rule, Rules, Var
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.rules.language import P, channel_vector, is_parametric, number_of, parametric, x
+from strop.graph.whole import is_whole
 
 
 def _affine(bn: Node) -> tuple[Node, Node]:
@@ -111,6 +112,12 @@ def _add_bias(into: Node, b: Node) -> Node:
     return _with(into, into.inputs[1], vector if bias is None else build.add(bias, vector))
 
 
+def _scale_when(match: Match, into: Node, b: Node) -> Verdict | bool:
+    if is_whole(into.inputs[0]):
+        return no("the product of whole numbers is exact, and would not be with scaled weights")
+    return _channelwise_when(match, into, b)
+
+
 def _scale(into: Node, b: Node) -> Node:
     vector = build.reshape(b, (into.shape[_channel_dim(into)],))
     if into.op == "conv":
@@ -152,6 +159,6 @@ rules = Rules(
     Rule("matmul with a parameter → linear", P.matmul(x, matrix),
          lambda x, w: build.linear(x, build.swap(w)), lambda x: not is_parametric(x)),
     Rule("add of a parameter → bias", P.add(contraction, parametric("b")), _add_bias, _channelwise_when),
-    Rule("scale by a parameter → weight", P.mul(contraction, parametric("b")), _scale, _channelwise_when),
+    Rule("scale by a parameter → weight", P.mul(contraction, parametric("b")), _scale, _scale_when),
     Rule("zero padding into the convolution", P.conv(Bind("pad", P.pad(x)), ...), _pad_into_conv, _pad_when),
 )  # fmt: skip
