@@ -10,7 +10,7 @@ A consumer behind a view (reshape, permute) is re-indexed by the producer's own 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -36,40 +36,49 @@ def fuse(lowered: Lowered, journal: Journal) -> Lowered:
     """Fuse until nothing more can be."""
     work = _Fusion(list(lowered.nests), lowered, journal)
     work.run()
-    return replace(lowered, nests=tuple(work.steps))
+    return replace(lowered, nests=tuple(step for step in work.steps if step is not None))
 
 
 class _Fusion:
+    """Steps in places that never change: one that went away leaves its place empty. Who reads and who writes a buffer
+    is kept up to date, so that a program of a thousand steps is not searched for every one of them."""
+
     def __init__(self, steps: list[Step], lowered: Lowered, journal: Journal) -> None:
-        self.steps = steps
+        self.steps: list[Step | None] = [None] * len(steps)
         self.kept = frozenset(lowered.outputs)
         self.journal = journal
         self.refused: set[tuple[str, str, str]] = set()
+        self._read_at: dict[Buffer, set[int]] = {}
+        self._written_at: dict[Buffer, set[int]] = {}
+        for place, step in enumerate(steps):
+            self._put(place, step)
+
+    def _put(self, place: int, new: Step | None) -> None:
+        for step, change in ((self.steps[place], set.discard), (new, set.add)):
+            if step is not None:
+                for buffer in _reads(step):
+                    change(self._read_at.setdefault(buffer, set()), place)
+                for buffer in _writes(step):
+                    change(self._written_at.setdefault(buffer, set()), place)
+        self.steps[place] = new
 
     def run(self) -> None:
         """Producers into consumers first (fewer, larger expressions), then consumers behind producers."""
-        position = 0
-        while position < len(self.steps):
-            step = self.steps[position]
-            if not (isinstance(step, Nest) and self._inline(position, step)):
-                position += 1
-        position = 0
-        while position < len(self.steps):
-            step = self.steps[position]
-            if not (isinstance(step, Nest) and self._append(position, step)):
-                position += 1
-        position = 0
-        while position < len(self.steps):
-            step = self.steps[position]
-            if not (isinstance(step, Nest) and self._beside(position, step)):
-                position += 1
+        for rewrite in (self._inline, self._append, self._beside):
+            for place, step in enumerate(self.steps):
+                if isinstance(step, Nest):
+                    rewrite(place, step)
 
     def readers(self, buffer: Buffer) -> list[int]:
-        return [i for i, step in enumerate(self.steps) if buffer in _reads(step)]
+        return sorted(self._read_at.get(buffer, ()))
+
+    def writers(self, buffers: Iterable[Buffer], first: int, end: int) -> list[int]:
+        """Places in first … end-1 that write any of the buffers."""
+        return sorted({p for b in buffers for p in self._written_at.get(b, ()) if first <= p < end})
 
     def in_parts(self, buffer: Buffer) -> bool:
         """Whether several steps write a buffer: each a slice of it, or one over what another wrote."""
-        return sum(buffer in _writes(step) for step in self.steps) > 1
+        return len(self._written_at.get(buffer, ())) > 1
 
     def _refuse(self, kind: str, a: str, b: str, verdict: Verdict) -> None:
         key = (kind, a, b)
@@ -91,33 +100,33 @@ class _Fusion:
             return True
         for i in readers:
             consumer = self.steps[i]
+            assert consumer is not None
             verdict = can_inline(producer, consumer, len(readers))
             if not verdict:
                 self._refuse("inline", producer.name, consumer.name, verdict)
                 return False
-        later = self.steps[position + 1 : readers[-1] + 1]
-        overwritten = {b for step in later[:-1] for b in _writes(step)} & set(producer.reads)
-        if overwritten:
+        if self.writers(producer.reads, position + 1, readers[-1]):
             return False
         for i in readers:
             consumer = self.steps[i]
             assert isinstance(consumer, Nest)
-            self.steps[i] = inline(producer, consumer)
+            self._put(i, inline(producer, consumer))
             self.journal.add(
                 "fusion", consumer.name, f"computes {producer.name} where it reads it", saved_bytes=2 * buffer.bytes
             )
-        del self.steps[position]
+        self._put(position, None)
         return True
 
     def _scale(self, position: int, producer: Nest, reader: int) -> bool:
         """Multiply the weights of the only reader instead of everything that they meet; True when the producer went."""
         consumer = self.steps[reader]
-        overwritten = {b for step in self.steps[position + 1 : reader] for b in _writes(step)} & set(producer.reads)
-        scaled = None if isinstance(consumer, LibraryCall) or overwritten else scale_weights(producer, consumer)
+        if not isinstance(consumer, Nest) or self.writers(producer.reads, position + 1, reader):
+            return False
+        scaled = scale_weights(producer, consumer)
         if scaled is None:
             return False
-        self.steps[reader] = scaled
-        del self.steps[position]
+        self._put(reader, scaled)
+        self._put(position, None)
         saved = 2 * producer.writes[0].bytes
         self.journal.add("fusion", consumer.name, f"{producer.name} scales its weights", saved_bytes=saved)
         return True
@@ -127,16 +136,16 @@ class _Fusion:
         if not is_pointwise(later):
             return False
         needed = set(later.reads)
-        for i in range(position - 1, -1, -1):
+        made = max(self.writers(needed, 0, position), default=-1)
+        beside_it = {i for b in needed for i in self._read_at.get(b, ()) if made < i < position}
+        for i in sorted(beside_it, reverse=True):
             earlier = self.steps[i]
-            if needed & set(_writes(earlier)):
-                return False
-            if not isinstance(earlier, Nest) or not needed & set(earlier.reads):
+            if not isinstance(earlier, Nest):
                 continue
             verdict = can_share_loops(earlier, later)
             if verdict:
-                self.steps[i] = beside(earlier, later)
-                del self.steps[position]
+                self._put(i, beside(earlier, later))
+                self._put(position, None)
                 shared = sum(b.bytes for b in needed & set(earlier.reads))
                 self.journal.add("fusion", earlier.name, f"{later.name} runs in the same loops", saved_bytes=shared)
                 return True
@@ -147,28 +156,27 @@ class _Fusion:
         """Run `consumer` as the epilogue of the last nest that produces what it reads; True when it moved."""
         if not is_pointwise(consumer):
             return False
-        for i in range(position - 1, -1, -1):
-            producer = self.steps[i]
-            shared = [b for b in _writes(producer) if b in consumer.reads]
-            if not shared:
-                continue
-            if isinstance(producer, LibraryCall) or self.in_parts(shared[0]):
-                return False
-            fused, verdict = epilogue(producer, consumer, shared[0])
-            if len(shared) > 1:
-                fused, verdict = None, no("it reads several results, which the producer may not have at the same time")
-            if fused is None:
-                self._refuse("epilogue", consumer.name, producer.name, verdict)
-                return False
-            gone = shared[0] not in self.kept and len(self.readers(shared[0])) == 1 and shared[0].space == "arena"
-            if gone:
-                fused = _drop_store(fused, shared[0])
-            self.steps[i] = fused
-            del self.steps[position]
-            saved = shared[0].bytes * (2 if gone else 1)
-            self.journal.add("fusion", producer.name, f"{consumer.name} became its epilogue", saved_bytes=saved)
-            return True
-        return False
+        i = max(self.writers(consumer.reads, 0, position), default=-1)
+        producer = self.steps[i] if i >= 0 else None
+        if producer is None or isinstance(producer, LibraryCall):
+            return False
+        shared = [b for b in producer.writes if b in consumer.reads]
+        if self.in_parts(shared[0]):
+            return False
+        fused, verdict = epilogue(producer, consumer, shared[0])
+        if len(shared) > 1:
+            fused, verdict = None, no("it reads several results, which the producer may not have at the same time")
+        if fused is None:
+            self._refuse("epilogue", consumer.name, producer.name, verdict)
+            return False
+        gone = shared[0] not in self.kept and len(self.readers(shared[0])) == 1 and shared[0].space == "arena"
+        if gone:
+            fused = _drop_store(fused, shared[0])
+        self._put(i, fused)
+        self._put(position, None)
+        saved = shared[0].bytes * (2 if gone else 1)
+        self.journal.add("fusion", producer.name, f"{consumer.name} became its epilogue", saved_bytes=saved)
+        return True
 
 
 def _reads(step: Step) -> Sequence[Buffer]:
