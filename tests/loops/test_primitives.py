@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from loops.families import FAMILIES, interpreted, linear, lowered, natively, planned, pointwise
 from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.graph import build
+from strop.graph.ir import Graph
 from strop.loops.blocking import Block, Lanes
 from strop.loops.ir import Nest, loads
-from strop.loops.packing import Pack, Prefetch
+from strop.loops.lower.driver import lower
+from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import (
     Alternate,
     Fuse,
@@ -46,7 +50,7 @@ def a_pass(rng, nest):
     every = [other.name for other in nest.all_loops]
     buffers = [b.name for b in nest.reads] or ["none"]
     kind = rng.choice((
-        Split, Split, Split, Reorder, Fuse, Sink, Lanes, Pack, Alternate, Prefetch, Block, Unroll, Vectorise, Vectorise,
+        Split, Split, Split, Reorder, Fuse, Sink, Lanes, Pack, Alternate, Prefetch, PrefetchNext, Block, Unroll, Vectorise,
         Parallelise,
     ))  # fmt: skip
     name = nest.name
@@ -71,6 +75,8 @@ def a_pass(rng, nest):
         return Alternate(name, loop, rng.choice(every))
     if kind is Prefetch:
         return Prefetch(name, rng.choice(buffers), rng.randint(1, 64))
+    if kind is PrefetchNext:
+        return PrefetchNext(name, rng.choice(buffers), loop)
     if kind is Block:
         inside = tuple(n.name for n in nest.loops[-rng.randint(1, max(len(nest.loops), 1)) :])
         return Block(name, loop, rng.randint(1, 4), inside)
@@ -143,6 +149,7 @@ def test_register_tiles_of_any_size(rows, lanes):
         (Alternate("product", "m0", "n"), "must be the innermost loop"),
         (Prefetch("product", "w", 0), "`ahead` must be at least 1"),
         (Prefetch("product", "nobody", 1), "`nobody` is not read"),
+        (PrefetchNext("product", "w", "m0"), "`w` isn't read part by part along `m0`"),
         (Parallelise("product", "n"), "only the outermost loop"),
         (Block("product", "m0", 2, ("n",)), "`m0` is not a loop of the reduction"),
     ],
@@ -162,3 +169,33 @@ def test_what_cannot_be_a_vector_is_refused_before_code_is_made():
     made = Vectorise(nest.name, "n")(nest)
     assert "lanes of `n` would share `acc`: sink the loop first" in ready(made).why
     assert ready(Sink(nest.name, ("n",))(made))
+
+
+@pytest.mark.parametrize(("rows", "by"), [(40, 4), (40, 13), (6, 3)])
+def test_every_line_of_the_next_panel_is_asked_for_while_this_one_is_used(rows, by):
+    x, w = build.input(0, "f32", (rows, 48), "x"), build.param("w", "f32", (96, 48))
+    (nest,) = lower(Graph((x,), (w,), (build.linear(x, w),))).nests
+    for one in (
+        Pack(nest.name, "w", "n", 32, ("k",)),
+        *register_tile(nest, "m0", by, "n", 32),
+        Reorder(nest.name, ("n.o", "m0.o")),
+        PrefetchNext(nest.name, f"{nest.name}.w", "n.o"),
+    ):
+        nest = one(nest)
+    asked = set()
+    for values, load in executed(nest):
+        if load.asks is not None and values["n.o"] == 1:
+            asked.add(load.asks.evaluate({v: values[v.name] for v in load.asks.vars}) // 16)
+    panel = 32 * 48 // 16
+    assert asked >= set(range(2 * panel, 3 * panel))
+
+
+def executed(nest, values=None):
+    """Every read of a nest with the values of the loops around it."""
+    for step in product(*(range(loop.extent) for loop in nest.loops)):
+        now = {**(values or {}), **{loop.name: i for loop, i in zip(nest.loops, step)}}
+        for item in nest.body:
+            if isinstance(item, Nest):
+                yield from executed(item, now)
+            else:
+                yield from ((now, load) for load in loads(item))

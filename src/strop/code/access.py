@@ -88,8 +88,8 @@ class Access:
             return self._scalar_load(load, offset, guards)
         lanes = chunk.lanes
         if stride == 1 and not load.guards:
-            if load.ahead:
-                self._prefetch(load.buffer, offset + load.ahead)
+            if load.asks is not None:
+                self._prefetch(load.buffer, frame.settle(load.asks))
             return self._vector_load(load.buffer, offset, chunk)
         mask = self._mask(load.guards, chunk)
         other = constant(load.dtype, load.other, lanes)

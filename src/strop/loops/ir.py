@@ -114,14 +114,14 @@ class Guard:
 class Load:
     """One element read. Where a guard fails nothing is read and the value is `other`.
 
-    `ahead`, set by scheduling, asks for the element so many places later to be brought close.
+    `asks`, set by scheduling, is the place of another element that is to be brought close meanwhile.
     """
 
     buffer: Buffer
     index: tuple[Index, ...]
     guards: tuple[Guard, ...] = ()
     other: float | int | bool = 0
-    ahead: int = 0
+    asks: Index | None = None
 
     @property
     def dtype(self) -> str:
@@ -137,25 +137,27 @@ class Load:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.buffer, self.index, self.guards, self.other, self.ahead))
+        return hash((self.buffer, self.index, self.guards, self.other, self.asks))
 
     def __hash__(self) -> int:
         return self._hash
 
     def substitute(self, new: Mapping[Var, Index]) -> Load:
-        if not any(v in new for v in self.vars):
+        asks = self.asks.substitute(new) if self.asks is not None else None
+        if asks == self.asks and not any(v in new for v in self.vars):
             return self
         guards = tuple(g.substitute(new) for g in self.guards)
         return replace(
             self,
             index=tuple(i.substitute(new) for i in self.index),
             guards=tuple(g for g in guards if not g.always),
+            asks=asks,
         )
 
     def __str__(self) -> str:
         text = f"{self.buffer.name}[{', '.join(map(str, self.index))}]"
-        if self.ahead:
-            text += f"^{self.ahead}"
+        if self.asks is not None:
+            text += f"^({self.asks})"
         if self.guards:
             text = f"({text} if {' and '.join(map(str, self.guards))} else {self.other})"
         return text

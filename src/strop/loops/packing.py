@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 
+from strop.core.dtypes import SIZES
 from strop.core.passes import Pass, Verdict, no, yes
-from strop.loops.index import Var, index_of
+from strop.loops.index import ZERO, Index, Var, index_of
 from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replace_loads
 from strop.loops.primitives import change_loop, exists
+
+LINE_BYTES = 64  # asked for at a time
 
 
 def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
@@ -143,12 +148,93 @@ class Prefetch(Pass):
     def check(self, ir: Nest) -> Verdict:
         if self.ahead < 1:
             return no(f"`ahead` must be at least 1, got {self.ahead}", ir.name)
-        if not any(load.buffer.name == self.buffer for s in ir.stores for load in loads(s)):
-            return no(f"`{self.buffer}` is not read", ir.name)
-        return yes()
+        return _is_read(ir, self.buffer)
 
     def apply(self, ir: Nest) -> Nest:
         def read(load: Load) -> Load:
-            return replace(load, ahead=self.ahead) if load.buffer.name == self.buffer else load
+            return replace(load, asks=load.offset + self.ahead) if load.buffer.name == self.buffer else load
 
         return ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
+
+
+@dataclass(frozen=True)
+class PrefetchNext(Pass):
+    """for o: … w[o, i] …   →   for o: … w[o, i] …, and at every step inside some of w[o + 1] is on its way
+
+    The next part of the buffer arrives while this one is used: its lines are asked for evenly over the iterations of
+    the loops inside `loop` that are not written out.
+    """
+
+    nest: str
+    buffer: str
+    loop: str
+
+    def check(self, ir: Nest) -> Verdict:
+        found = exists(ir, self.loop)
+        if not found:
+            return found
+        read = _is_read(ir, self.buffer)
+        if not read:
+            return read
+        over = {loop.var for loop in ir.all_loops if loop.name == self.loop}
+        reads = [load for s in ir.stores for load in loads(s) if load.buffer.name == self.buffer]
+        if not all(any(_in_parts(load.offset, var) for var in over) for load in reads):
+            return no(f"`{self.buffer}` isn't read part by part along `{self.loop}`", ir.name)
+        return yes()
+
+    def apply(self, ir: Nest) -> Nest:
+        return change_loop(ir, self.loop, self._ask)
+
+    def _ask(self, nest: Nest, position: int) -> Nest:
+        inside = replace(nest, loops=nest.loops[position + 1 :])
+        asking = self._spread(inside, nest.loops[position].var, inside, ZERO)
+        return replace(nest, body=asking.body)
+
+    def _steps(self, item: Nest | Store) -> int:
+        """How often loops that stay loops come to a read of the buffer."""
+        if isinstance(item, Store):
+            return int(any(load.buffer.name == self.buffer for load in loads(item)))
+        turns = prod(loop.extent for loop in item.loops if loop.mode not in ("vector", "unroll"))
+        return turns * sum(self._steps(part) for part in item.body)
+
+    def _spread(self, nest: Nest, over: Var, whole: Nest, done: Index) -> Nest:
+        """The nest with its reads asking; `done` steps of the whole come before it."""
+        turns = sum(self._steps(part) for part in nest.body)
+        for loop in reversed(nest.loops):
+            if loop.mode not in ("vector", "unroll"):
+                done = done + index_of(loop.var) * turns
+                turns *= loop.extent
+        body: list[Nest | Store] = []
+        for item in nest.body:
+            if isinstance(item, Nest):
+                body.append(self._spread(item, over, whole, done))
+            else:
+                asking = partial(self._asking, over=over, whole=whole, done=done)
+                body.append(replace(item, value=replace_loads(item.value, asking)))
+            done = done + self._steps(item)
+        return replace(nest, body=tuple(body))
+
+    def _asking(self, load: Load, over: Var, whole: Nest, done: Index) -> Load:
+        if load.buffer.name != self.buffer:
+            return load
+        line = LINE_BYTES // SIZES[load.dtype]
+        lines = -(-(load.offset.coefficient(over) or 0) // (self._steps(whole) * line))
+        start = load.offset.substitute({loop.var: ZERO for loop in whole.all_loops})
+        asks = start.substitute({over: index_of(over) + 1}) + done * (lines * line)
+        if lines > 1:  # each of the loads of a step asks for the line that lies as far from the first as it does
+            looped = {v: ZERO for v in (over, *(loop.var for loop in whole.all_loops if loop.mode == "serial"))}
+            asks = asks + (load.offset.substitute(looped) - load.offset.const)
+        return replace(load, asks=asks)
+
+
+def _in_parts(offset: Index, over: Var) -> bool:
+    """Whether each iteration has a stretch of its own."""
+    step = offset.coefficient(over) or 0
+    low, high = offset.substitute({over: ZERO}).bounds
+    return 0 <= low <= high < step
+
+
+def _is_read(ir: Nest, buffer: str) -> Verdict:
+    if any(load.buffer.name == buffer for s in ir.stores for load in loads(s)):
+        return yes()
+    return no(f"`{buffer}` is not read", ir.name)

@@ -19,7 +19,7 @@ from strop.core.target import Target
 from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
 from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
-from strop.loops.packing import Pack, Prefetch
+from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import Plain, ready
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
@@ -167,6 +167,7 @@ class _Scheduler:
         for one in edits:
             self.edits.setdefault(one.nest, []).append(one)  # type: ignore[attr-defined]
         self.names: list[str] = []
+        self.packed: dict[tuple[Buffer, Nest], Buffer] = {}
 
     def check_names(self) -> None:
         """Edits of a nest that there is not are a mistake."""
@@ -179,7 +180,7 @@ class _Scheduler:
         """Calls for the parameter program (packed operands) and calls of the nest itself."""
         canonical, actual = canonicalise(nest)
         self.names.append(nest.name)
-        edits = tuple(_anonymised(one, nest, actual) for one in self.edits.get(nest.name, ()))
+        edits = tuple(anonymised(one, nest, actual) for one in self.edits.get(nest.name, ()))
         key = (canonical, edits)
         if key not in self.known:
             recipe = self._recipe(nest, canonical, actual, edits)
@@ -194,16 +195,20 @@ class _Scheduler:
         for copy in copies:
             target = copy.writes[0]
             source = actual[copy.reads[0]]
+            alike = (source, canonicalise(copy)[0])  # weights that several nests read in one order are packed once
+            if alike in self.packed:
+                actual = {**actual, target: self.packed[alike]}
+                continue
             name = f"{nest.name}:{source.name}"
             while any(b.name == name for b in actual.values()):  # another part of it is packed too
                 name += ".more"
-            real = Buffer(name, target.dtype, target.shape, "packed")
-            actual = {**actual, replace(target): real}
+            real = self.packed[alike] = Buffer(name, target.dtype, target.shape, "packed")
+            actual = {**actual, target: real}
             moved = replace(
                 rename(copy, {target: real, copy.reads[0]: source}), name=f"{nest.name}.pack", origin=nest.origin
             )
             before += self.calls(moved)[1]
-        passes = tuple(_named(one, nest, actual) for one in passes)
+        passes = tuple(renamed(one, nest, actual) for one in passes)
         self.journal.add("choice", nest.name, " ".join(map(str, passes)) or "as it is", loops=len(nest.all_loops))
         touched = {b: actual[b] for b in (*scheduled.reads, *scheduled.writes)}
         return before, [Call(nest.name, scheduled, touched, nest, passes)]
@@ -217,22 +222,22 @@ class _Scheduler:
         for one in edits:
             verdict = one.check(recipe.nest)
             if not verdict:
-                raise Problem("STR301", f"{_named(one, nest, actual)}: {verdict.why}", where=nest.name)
+                raise Problem("STR301", f"{renamed(one, nest, actual)}: {verdict.why}", where=nest.name)
             recipe.do(one)
         return recipe
 
 
-def _named(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
+def renamed(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
     """A pass on canonical names as a pass on the names that people see."""
-    if isinstance(one, Pack | Prefetch):
+    if isinstance(one, Pack | Prefetch | PrefetchNext):
         return replace(one, nest=nest.name, buffer=_packed_names(nest, actual).get(one.buffer, one.buffer))
     return replace(one, nest=nest.name)  # type: ignore[call-arg]
 
 
-def _anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
+def anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
     """The other way round."""
     new = {"nest": "k"}
-    if isinstance(one, Pack | Prefetch):
+    if isinstance(one, Pack | Prefetch | PrefetchNext):
         names = {real: short for short, real in _packed_names(nest, actual).items()}
         new["buffer"] = names.get(one.buffer, one.buffer)
     return replace(one, **new)

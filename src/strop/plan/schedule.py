@@ -15,7 +15,7 @@ from strop.core.target import Target
 from strop.loops.blocking import Lanes
 from strop.loops.index import Index, Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
-from strop.loops.packing import Pack, Prefetch
+from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import (
     Fuse,
     Parallelise,
@@ -232,18 +232,22 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.do(Vectorise(recipe.name, lane))
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
-    if tile.rows <= 2 and not any(loop.kind == "sequential" for loop in recipe.nest.loops):
-        _prefetch(recipe, lane)
+    if not any(loop.kind == "sequential" for loop in recipe.nest.loops):
+        _prefetch(recipe, tile, lane, f"{along.name}.o")
 
 
-def _prefetch(recipe: Recipe, lane: str) -> None:
-    """With few rows per weight the tile waits for memory: ask for weights well before they are needed.
+def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: str) -> None:
+    """Weights are asked for before they are needed: a panel ahead, or, with few rows per weight, a little way ahead.
 
     Not in a walk through time, whose weights come from L2 after the first step: there it would cost, not help.
     """
-    for load in dict.fromkeys(load for s in recipe.at.stores for load in loads(s)):
-        if load.buffer.bytes > recipe.target.l1 and any(v.name == lane for v in load.vars) and not load.ahead:
-            recipe.do(Prefetch(recipe.name, load.buffer.name, PREFETCH_BYTES // 4))
+    streamed = [load for s in recipe.at.stores for load in loads(s) if any(v.name == lane for v in load.vars)]
+    for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
+        next_panel = PrefetchNext(recipe.name, buffer.name, panels)
+        if tile.rows <= 2:
+            recipe.do(Prefetch(recipe.name, buffer.name, PREFETCH_BYTES // 4))
+        elif next_panel.check(recipe.nest):
+            recipe.do(next_panel)
 
 
 def _fuse_parallel(recipe: Recipe) -> None:
@@ -285,7 +289,7 @@ def _drop_ones(recipe: Recipe) -> None:
 
 def _packable(recipe: Recipe, load: Load) -> bool:
     plain = not any(True for part in load.index for _ in index_loads(part))
-    return recipe.pack and plain and load.buffer.space in CONSTANT and load.buffer.dtype in ("f32", "f64")
+    return recipe.pack and plain and load.buffer.space in CONSTANT and load.buffer.dtype in ("f32", "f64", "i32")
 
 
 def _vector_loop(recipe: Recipe, found: Contraction, lanes: int) -> Loop | None:
@@ -479,21 +483,51 @@ def _unroll_reduction(recipe: Recipe, found: Contraction, demand: Demand) -> Non
 
 
 def _dot_products(recipe: Recipe, found: Contraction) -> None:
-    """Vectorise along the reduction itself."""
+    """Vectorise along the reduction itself: the loop (with those around it) that steps through what it reads in order.
+
+    Constant operands are packed in the order of the others.
+    """
     lanes = recipe.target.lanes("f32")
+    free = [load for load in found.operands if not _packable(recipe, load)] or list(found.operands)
     loops = [loop for loop in found.inner.loops if loop.extent > 1]
-    if loops:
-        contiguous = [
-            loop for loop in loops if all(load.offset.coefficient(loop.var) in (0, 1) for load in found.operands)
-        ]
-        inner = max(contiguous, key=lambda loop: loop.extent, default=None)
-        if inner is not None and inner.extent >= lanes:
-            names = [loop.name for loop in found.inner.loops if loop.name != inner.name] + [inner.name]
-            if names != [loop.name for loop in found.inner.loops]:
-                recipe.do(Reorder(recipe.name, tuple(names)))
-            by = min(4 * lanes, inner.extent // lanes * lanes)
-            recipe.do(Lanes(recipe.name, inner.name, by))
-            recipe.do(Vectorise(recipe.name, f"{inner.name}.l"))
+    contiguous = [loop for loop in loops if all(load.offset.coefficient(loop.var) in (0, 1) for load in free)]
+    inner = max(contiguous, key=lambda loop: loop.extent, default=None)
+    if inner is None:
+        return
+    others = [loop for loop in found.inner.loops if loop is not inner]
+    others.sort(key=lambda loop: -(free[0].offset.coefficient(loop.var) or 0))
+    names = [loop.name for loop in (*others, inner)]
+    if names != [loop.name for loop in found.inner.loops]:
+        recipe.do(Reorder(recipe.name, tuple(names)))
+    for load in found.operands:
+        if load in free or load.offset.coefficient(inner.var) in (0, 1):
+            continue
+        around = [loop.name for loop in (*found.nest.loops, *others) if loop.var in load.vars and loop.extent > 1]
+        pack = Pack(recipe.name, load.buffer.name, inner.name, inner.extent, tuple(around))
+        if not pack.check(recipe.nest):
+            return
+        recipe.do(pack)
+    last = inner.name
+    for loop in reversed(others):
+        current = contraction(recipe.at)
+        if current is None or loop.extent == 1 or not fusable(current.inner, *current.inner.loops[-2:]):
+            break
+        recipe.do(Fuse(recipe.name, loop.name, last))
+        last = loop.name
+    current = contraction(recipe.at)
+    extent = current.inner.loops[-1].extent if current is not None else inner.extent
+    if extent >= lanes:
+        recipe.do(Lanes(recipe.name, last, _lanes_of_dot(extent, lanes)))
+        recipe.do(Vectorise(recipe.name, f"{last}.l"))
+
+
+def _lanes_of_dot(extent: int, lanes: int) -> int:
+    """How many sums a dot product keeps: whole vectors, or a divisor, so that no rest has vectors of its own."""
+    if extent % lanes:
+        divisors = [by for by in range(lanes, 4 * lanes + 1) if extent % by == 0]
+        if divisors:
+            return min(divisors, key=lambda by: (-(-by // lanes) * lanes / by, -by))
+    return min(4 * lanes, extent // lanes * lanes)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
