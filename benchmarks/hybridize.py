@@ -3,6 +3,7 @@
 python benchmarks/hybridize.py                                    # those whose framework is installed here
 python benchmarks/hybridize.py --python /path/to/python torch_    # another Python; only names that begin so
 python benchmarks/hybridize.py --json results.json
+python benchmarks/hybridize.py --write                            # keep the figures for docs/scan.md
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 _THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-LOOPS = Path(__file__).resolve().parent.parent / "examples" / "loops"
+ROOT = Path(__file__).resolve().parent.parent
+LOOPS = ROOT / "examples" / "loops"
+KEPT = ROOT / "docs" / "hybridize.json"
 
 
 def main() -> int:
@@ -27,6 +30,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="beginnings of names; all without")
     parser.add_argument("--python", action="append", help="a Python to run loops with; repeatable, the first that fits")
     parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--write", action="store_true", help=f"replace the figures of these loops in {KEPT.name}")
     parser.add_argument("--timeout", type=float, default=600.0)
     parser.add_argument("--threads", type=int, default=1, help="threads of each run; more only on an idle machine")
     given = parser.parse_args()
@@ -52,7 +56,29 @@ def main() -> int:
             print(f"mean speed-up, {name}: {sum(values) / len(values):.2f}× (geometric {geometric:.2f}×)")
     if given.json:
         Path(given.json).write_text(json.dumps(rows, indent=2), encoding="utf-8")
+    if given.write:
+        keep(ran)
     return 0 if ran and all(row.get("equal") for row in rows) else 1
+
+
+def keep(rows: list[dict[str, Any]]) -> None:
+    """Store what the documentation shows, beside the loops that were not run this time."""
+    known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+    stored = {row["loop"]: row for row in known}
+    for row in rows:
+        eager, graph = row["eager"], row["graph"]
+        stored[row["loop"]] = {
+            "loop": row["loop"],
+            "edits": row["edits"],
+            "equal": row["equal"],
+            "eager_ms": round(eager["seconds"] * 1e3, 1),
+            "graph_ms": round(graph["seconds"] * 1e3, 1),
+            "speedup": round(row["speedup"], 2),
+            "graphs": graph["graphs"],
+            "breaks": sum(n for _, n in graph["breaks"]),
+        }
+    text = json.dumps([stored[name] for name in sorted(stored)], indent=1)
+    KEPT.write_text(text + "\n", encoding="utf-8")
 
 
 def measure(loop: Path, python: str, timeout: float) -> dict[str, Any]:

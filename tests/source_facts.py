@@ -7,14 +7,7 @@ from pathlib import Path
 
 from strop.source.facts import Function
 from strop.source.scan import scan
-
-
-class _Options:
-    hints = True
-    max_lines = 50_000
-
-    def __init__(self, speculate: bool) -> None:
-        self.speculate = speculate
+from strop.source.settings import Settings
 
 
 def facts(folder: Path, source: str | dict[str, str], *, speculate: bool = True) -> dict[str, Function]:
@@ -26,6 +19,6 @@ def facts(folder: Path, source: str | dict[str, str], *, speculate: bool = True)
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(textwrap.dedent(text), encoding="utf-8")
-    result = scan([str(folder)], _Options(speculate))
+    result = scan([str(folder)], Settings(speculate=speculate))
     assert not result.skipped, result.skipped
     return {function.function: function for function in result.functions}

@@ -32,13 +32,13 @@ from strop.graph.ir import Graph
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.choose import Call, Plan
-from strop.plan.explain import what_holds
+from strop.plan.explain import closely, what_holds
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import Profile, TimedProgram, profile
-from strop.run.program import NativeProgram
+from strop.run.program import NativeProgram, compiled_for
 from strop.run.state import State
 from strop.run.variants import Program, Traced, Variant, dense
 
@@ -125,7 +125,7 @@ class Session:
 
     def _build(self, graph: Graph, options: Options, journal: Journal, threads: int) -> Program:
         first = self._program is None
-        compiled = pipeline.compile_graph(graph, options, journal, threads, self._keep if first else None)
+        compiled = compiled_for(graph, options, journal, threads, self._keep if first else None)
         with journal.step("load"):
             program = LiveProgram(NativeProgram(compiled, options))
         if first:
@@ -155,7 +155,14 @@ class Session:
         if self._stages is None:
             with self.journal.step("look inside", why="the program came from the cache"):
                 target = pipeline.target_for(self.options)
-                self._stages = pipeline.run_stages(self._captured, target, self.options, self.journal, threads)
+                stages = pipeline.run_stages(self._captured, target, self.options, self.journal, threads)
+                measured = self.compiled.about.get("edits")
+                if measured:
+                    edits = Pass.parse_all(measured)
+                    stages = pipeline.plan_stages(
+                        stages.graph, stages.lowered, target, self.options, self.journal, threads, edits
+                    )
+                self._stages = stages
         return self._stages
 
     @property
@@ -191,6 +198,12 @@ class Session:
         parts = [self.journal.explain(full=full)]
         if held:
             parts.append(f"what holds each nest, by the static model\n{held}")
+        calls = [step for step in self.plan.steps if isinstance(step, Call)]
+        target = pipeline.target_for(self.options)
+        cache = Cache(journal=self.journal) if self.options.cache else None
+        near = closely(calls, target, self.compiled.threads, self.options.pack, cache=cache)
+        if near:
+            parts.append(f"the slowest of them, and what they might have been\n{near}")
         return "\n\n".join(parts)
 
     def costs(self) -> str:

@@ -277,6 +277,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pow": _integer_or(lambda a, b: a**b, np.power),
     "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
     "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b, "copysign": math.copysign, "atan2": math.atan2,
+    "dot4": lambda a, b: sum((a >> s & 255) * ((b >> s & 255) ^ 128) - 128 * (a >> s & 255) for s in (0, 8, 16, 24)),
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
     "cast f32": lambda x: float(np.float32(x)), "cast f64": float, "cast bool": lambda x: x != 0,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import strop
 from loops.interpret import compute
 
 X = torch.arange(24.0).reshape(2, 3, 4).sub(7).mul(0.3)
@@ -106,3 +107,18 @@ def test_running_totals_of_integers_and_of_a_0d_tensor():
     np.testing.assert_array_equal(got, x.cumsum(1))
     (single,) = compute("cumsum", [torch.tensor(2.0)], [("f32", ())], dim=0)
     assert single == 2.0
+
+
+def test_the_mean_of_a_large_image_keeps_its_digits():
+    """One chain of additions per channel would be wrong by 1e-4."""
+
+    x = torch.rand(1, 8, 300, 200) + 5
+    exact = x.double().mean((2, 3))
+    with torch.no_grad():
+        got = strop.compile(_Mean(), (x,))(x)
+    assert (got - exact).abs().max() < 4e-6
+
+
+class _Mean(torch.nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3))

@@ -174,3 +174,57 @@ def test_frames_cut_by_a_scan_are_windows_of_the_signal():
     x = rng.standard_normal((1, 300, 4)).astype(np.float32)
     check(made, x=x)
     assert not any("strop" in op or op == "select" for op in ops_of(made, x))
+
+
+def writing_rows(rows):
+    """A loop that ends when data says so, and writes the row of its counter the way exporters do."""
+    body = helper.make_graph(
+        [
+            node("Add", "i one", "next"),
+            node("Shape", "table", "extents"),
+            node("Gather", "extents zero", "most"),
+            node("Min", "most next", "end"),
+            node("Slice", "table i end zero one", "row"),
+            node("Shape", "row", "shape"),
+            node("MatMul", "state w", "fresh"),
+            node("Expand", "fresh shape", "written"),
+            node("Squeeze", "i", "first"), node("Squeeze", "end", "last"), node("Squeeze", "one", "step"),
+            node("Range", "first last step", "places"),
+            node("Reshape", "places column", "upright"),
+            node("Expand", "upright shape", "where"),
+            node("ScatterElements", "table where written", "after", axis=0),
+            node("ReduceMax", "fresh", "top", keepdims=0),
+            node("Less", "top limit", "on"),
+        ],
+        "body",
+        [value("n", INT, []), value("going", BOOL, []), value("i", INT, [1]), value("table", FLOAT, [rows, 4]),
+         value("state", FLOAT, [1, 4])],
+        [value("on", BOOL, []), value("next", INT, [1]), value("after", FLOAT, [rows, 4]),
+         value("fresh", FLOAT, [1, 4])],
+    )  # fmt: skip
+    nodes = [node("ReduceMax", "x", "t", keepdims=0), node("Less", "t limit", "go"),
+             helper.make_node("Loop", ["", "go", "start", "zeros", "x"], ["i", "y", "z"], body=body)]  # fmt: skip
+    weights = {"one": [1], "zero": [0], "column": [-1, 1], "start": [0], "zeros": np.zeros((rows, 4), np.float32),
+               "limit": np.float32(100), "w": np.eye(4, dtype=np.float32) * np.float32(2)}  # fmt: skip
+    return model(nodes, [value("x", FLOAT, [1, 4])], [value("y", FLOAT, None), value("z", FLOAT, None)], weights)
+
+
+def test_rows_that_a_counter_chooses_are_written_by_one_program():
+    made = writing_rows(9)
+    part = check(made, x=np.array([[1, 2, 3, 0.5]], np.float32))
+    assert not any("eager" in event.message for event in part.journal.events)
+
+
+def test_a_counter_that_leaves_the_table_writes_nothing():
+    check(writing_rows(3), x=np.array([[1, 2, 3, 0.5]], np.float32))
+
+
+def test_short_branches_are_both_computed_and_one_chosen():
+    made = model([node("ReduceSum", "x", "total", keepdims=0), node("Greater", "total zero", "yes"),
+                  helper.make_node("If", ["yes"], ["y"], **branches("Relu", "Neg"))],
+                 [value("x", FLOAT, [40, 40])], [value("y", FLOAT, [40, 40])], {"zero": np.float32(0)})  # fmt: skip
+    x = rng.standard_normal((40, 40)).astype(np.float32)
+    check(made, x=np.abs(x))
+    compiled = check(made, x=-np.abs(x))
+    assert "where" in ops_of(made, x, deferring=True)
+    assert not any(event.kind == "fallback" for event in compiled.journal.events)

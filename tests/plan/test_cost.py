@@ -91,8 +91,9 @@ def test_instructions_are_classed_and_counted():
 def test_short_loops_are_followed_with_what_is_around_them():
     """Three steps of a sum take as long as they wait for each other, but the next sum need not wait for this one."""
     outer = analyse(X86, [(0, 700), (1, 3)], PORTS["znver3"]).inside[0]
-    assert outer.inside[0].chain == 0
-    assert 3 < outer.chain < 3 * 4
+    assert outer.whole
+    assert outer.inside[0].cycles == 0
+    assert 3 < outer.cycles < 3 * 4
 
 
 def test_arm_is_read_too():
@@ -137,7 +138,7 @@ def test_a_tile_that_spills_says_so_and_costs_more_per_product():
     good, bad = estimate(tiled(6, 2, ZEN3), ZEN3), estimate(tiled(7, 4, ZEN3), ZEN3)
     assert bad.spills > 20
     assert "spills" in bad.why
-    assert bad.cycles / (28 * 4) > 1.5 * good.cycles / (12 * 4)
+    assert bad.cycles / (28 * 4) > 1.2 * good.cycles / (12 * 4)
 
 
 def test_default_schedules_beat_random_ones_by_the_model():

@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from strop.capture import (  # noqa: F401  (importing a family registers its rules)
     aten_activations,
+    aten_bytes,
     aten_contract,
     aten_create,
     aten_index,

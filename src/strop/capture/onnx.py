@@ -31,9 +31,10 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves
 
 from strop.capture.fx import from_fx
 from strop.capture.inplace import is_write
-from strop.capture.onnx_context import capturing
+from strop.capture.onnx_context import capturing, deferring
 from strop.capture.onnx_file import memory, read
 from strop.capture.onnx_ops import Call, Unknown, Unsupported, known, standing_for
+from strop.capture.onnx_ops.counters import noted
 from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, dtype_of, to_numpy
 from strop.capture.onnx_program import Program, Reader, Step, Stored, element_type_of
 from strop.capture.quiet import quietly
@@ -275,6 +276,8 @@ class Interpreter:
                     results = self._results(step, reals, around, types, output_types, True)
             else:
                 results = self._results(step, inputs, scope, types, output_types, False)
+                if self.tracing is not None and deferring() and len(results) == 1:
+                    results = [noted(step.op, inputs, results[0])]
         except Failed as failed:  # inside a body: its inputs may come from any of ours
             names = [*failed.names, *(n for n in step.inputs if n and n not in failed.names)]
             raise Failed(failed.step, names, failed.what) from failed

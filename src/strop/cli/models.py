@@ -19,10 +19,11 @@ from strop.cli.console import (
     print_json,
     working,
 )
-from strop.core.config import Options
+from strop.core.config import MEASURE_SECONDS, Options
 from strop.core.journal import Journal
 
 if TYPE_CHECKING:
+    from strop.run.load import Model
     from strop.session import Session
 
 _PROFILE_ROWS = 25
@@ -40,6 +41,9 @@ def compile(
     rounds: Annotated[int, typer.Option(min=1, help="Runs that --profile takes medians over.")] = 30,
     pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Time the best few schedules of every nest.")] = False,
+    budget: Annotated[float, typer.Option(min=1, help="Seconds that --measure may take.")] = MEASURE_SECONDS,
+    target: Annotated[str | None, typer.Option(help="Plan for another CPU, such as znver3; nothing is run.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Compile a model and print what was done.
@@ -48,15 +52,20 @@ def compile(
     """
     Mode.json = json
     with working(f"loading {model}", quiet or json) as tell:
-        options = Options.from_environment(**given(threads=threads, pack=pack, cache=cache))
+        told = given(threads=threads, pack=pack, cache=cache, target=target, measure=budget if measure else None)
+        options = Options.from_environment(**told)
         from strop.run.load import load
         from strop.run.onnx_spec import with_shapes
 
         loaded = load(with_shapes(model, shape or []))
+        from strop.run.abroad import is_abroad
         from strop.session import Session
 
         tell(f"compiling {loaded.name}")
         journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
+        if is_abroad(options):
+            _abroad(loaded, options, journal, explain, json or quiet)
+            return
         session = Session(loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=journal)
         summary = session.summary()
         listing = _listing(session) if nests else None
@@ -115,6 +124,21 @@ def bench(
             quiet=quiet,
         )
     raise typer.Exit(code)
+
+
+def _abroad(loaded: Model, options: Options, journal: Journal, explain: bool, terse: bool) -> None:
+    """For a machine that is not at hand: plan and estimate."""
+    from strop.run.abroad import compile_abroad
+
+    found = compile_abroad(loaded.module, loaded.inputs, loaded.kwargs, options, journal)
+    if Mode.json:
+        events = [event.to_json() for event in journal.events]
+        print_json({"model": loaded.name, "summary": found.summary(), "events": events})
+    if terse:
+        return
+    if explain:
+        out.print(f"what holds each nest, by the static model\n{found.explain()}", end="\n\n", markup=False)
+    print_facts(loaded.name, found.summary())
 
 
 def _listing(session: Session) -> str:

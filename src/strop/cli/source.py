@@ -42,6 +42,12 @@ Baseline = Annotated[str | None, typer.Option(help="Report only what this baseli
 Since = Annotated[str | None, typer.Option(metavar="REV", help="Report only lines changed since a git revision.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes to scan with (default: one per processor).")]
 Cached = Annotated[bool | None, typer.Option("--cache/--no-cache", help="Reuse earlier results (default).")]
+Rules = Annotated[
+    list[str] | None, typer.Option(metavar="DIR", help="Also the kernel rules in this folder; repeatable.")
+]
+TargetName = Annotated[
+    str | None, typer.Option("--target", help="Where the kernels are to run: cpu (default) or cuda.")
+]
 Config = Annotated[str | None, typer.Option(help="Read [tool.strop] from this file instead of pyproject.toml.")]
 
 
@@ -62,6 +68,8 @@ def scan(
     changed_since: Since = None,
     jobs: Jobs = None,
     cache: Cached = None,
+    rules: Rules = None,
+    target: TargetName = None,
     config: Config = None,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if something is found.")] = False,
     quiet: Quiet = False,
@@ -72,7 +80,8 @@ def scan(
     """
     chosen = Format.json if json else format
     Mode.json = chosen is Format.json
-    settings = _settings(paths, config, select, ignore, exclude, speculate, None if write_baseline else baseline)
+    known = None if write_baseline else baseline
+    settings = _settings(paths, config, select, ignore, exclude, speculate, known, rules, target)
     found = _look(
         paths, settings, jobs, cache, quiet or (output is None and chosen is not Format.text), changed_since
     )()
@@ -93,6 +102,12 @@ def fix(
     diff: Annotated[bool, typer.Option("--diff", help="Print the edits and change nothing (default).")] = False,
     write: Annotated[bool, typer.Option("--write", help="Apply the safe edits.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Also the edits that rest on an assumption.")] = False,
+    verified: Annotated[
+        bool, typer.Option("--verified", help="Only kernels that were run beside the old code and gave the same.")
+    ] = False,
+    entry: Annotated[
+        str, typer.Option(metavar="FUNCTION", help="With --verified: a function that returns a model and its inputs.")
+    ] = "",
     json: Json = False,
     select: Select = None,
     ignore: Ignore = None,
@@ -102,6 +117,8 @@ def fix(
     changed_since: Since = None,
     jobs: Jobs = None,
     cache: Cached = None,
+    rules: Rules = None,
+    target: TargetName = None,
     config: Config = None,
     quiet: Quiet = False,
 ) -> None:
@@ -114,9 +131,17 @@ def fix(
     Mode.json = json
     if diff and write:
         raise Problem("STR001", "`--diff` changes nothing and `--write` does", help="give one of the two")
-    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline)
+    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline, rules, target)
     look = _look(paths, settings, jobs, cache, quiet or json, changed_since)
-    done = fixing.fix(look, unsafe=unsafe)
+    if verified:
+        from strop.cli.proof import print_proofs
+        from strop.source.prove import fix_verified
+
+        done, proofs = fix_verified(look, unsafe=unsafe, entry=entry)
+        if not (quiet or json):
+            print_proofs(proofs)
+    else:
+        done = fixing.fix(look, unsafe=unsafe)
     if write:
         done.plan.write()
     if json:
@@ -135,15 +160,17 @@ def _settings(
     exclude: list[str] | None,
     speculate: bool | None,
     baseline: str | None,
+    rules: list[str] | None,
+    target: str | None,
 ) -> Settings:
     from strop.source.settings import Settings
 
     for path in paths:
         if not os.path.lexists(path):
             raise Problem("STR001", f"there is no file or folder `{path}`")
-    lists = {"select": select, "ignore": ignore, "exclude": exclude}
+    lists = {"select": select, "ignore": ignore, "exclude": exclude, "rules": rules}
     chosen: dict[str, Any] = {name: tuple(value) for name, value in lists.items() if value}
-    return Settings.of(paths, config=config, speculate=speculate, baseline=baseline, **chosen)
+    return Settings.of(paths, config=config, speculate=speculate, baseline=baseline, target=target, **chosen)
 
 
 def _look(

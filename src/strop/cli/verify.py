@@ -20,6 +20,12 @@ def verify(
     tests: Annotated[bool, typer.Option("--tests", help="The target is a file or folder of tests for pytest.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Compare with a copy that `strop fix` has edited.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Like --fix, with edits that rest on assumptions.")] = False,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="The target is a file: run its models with and without faster kernels.")
+    ] = False,
+    entry: Annotated[
+        str, typer.Option(metavar="FUNCTION", help="With --adopt: a function that returns a model and its inputs.")
+    ] = "",
     python: Annotated[
         str, typer.Option(help="The Python that has the project's packages.", show_default="this one")
     ] = sys.executable,
@@ -33,13 +39,13 @@ def verify(
 ) -> None:
     """Run code eagerly and as graphs, compare the results, count graphs, and time both. This executes the code.
 
-    A function is called without arguments. Exit codes: 0 equal, 1 different, 2 it could not be run.
+    A function is called without arguments. Exit codes: 0 equal, 1 different, 2 it could not be run. With `--adopt`, the
+    edits that `strop fix` would make for faster kernels are tried on random weights; 1 also if some were not run.
     """
     from strop.source import verify as verifying
     from strop.source.copying import edited_copy
 
     Mode.json = json
-    job = verifying.job_of(target, tests=tests)
     limits = verifying.Limits(
         timeout=timeout,
         memory=int(memory * verifying.GIGABYTE),
@@ -48,6 +54,11 @@ def verify(
         seed=seed,
     )
     err.print(f"[yellow]warning[/]: this executes {target} in processes of its own", highlight=False)
+    if adopt:
+        from strop.cli.proof import verify_adopted
+
+        raise typer.Exit(verify_adopted(target, entry, unsafe, limits, python, json=json, quiet=quiet))
+    job = verifying.job_of(target, tests=tests)
     with working(f"running {target} eagerly and as graphs", quiet or json):
         if fix or unsafe:
             with edited_copy(job, unsafe=unsafe) as hybridised:

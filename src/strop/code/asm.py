@@ -2,14 +2,14 @@
 
 The tile is emitted for a target and compiled to text, nothing is run. Labels and backward branches give the loops,
 which stand in the order of the nest's own, so that each gets its trip count. Per loop: cycles by the busiest set of
-ports, by the front end, and by the longest chain of results that one iteration hands to the next.
+ports, by the front end, by the longest chain of results that one iteration hands to the next, and with all of these
+together (`strop.code.simulate`).
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import heapq
 import itertools
 import json
 import re
@@ -21,18 +21,20 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from strop.code import instructions
+from strop.code import instructions, simulate
 from strop.code.emit import Function, emit
 from strop.code.instructions import Operation
+from strop.code.module import attributes
+from strop.code.simulate import fetches, pace, passes, slots
 from strop.core.cache import Cache
-from strop.core.ports import Ports, Use
+from strop.core.ports import Ports
 from strop.core.target import Target
 from strop.loops.index import Index
 from strop.loops.ir import Loop, Nest
 
 SPILLED = "spill"
-_ROUNDS = 4  # iterations that a chain is followed through at least
-_TRACE = 1200  # instructions of an iteration up to which loops inside are followed with it
+_TRACE = 1200  # instructions of an iteration up to which loops inside are followed with what is around them
+_PASSED = Operation("branch", to="next")  # the branch that ends a loop, the last time
 _lock = threading.Lock()
 
 
@@ -40,15 +42,16 @@ _lock = threading.Lock()
 class Stretch:
     """The instructions of one loop (or of the tile outside of its loops), loops inside left out: per iteration.
 
-    `ports` and `front` are cycles. `chain` is cycles by dependences and the window alone, with the loops inside where
-    these are short enough to be followed (theirs is zero then), else zero. `path` is the longest chain of an iteration.
+    `ports` and `front` are cycles by themselves. Where an iteration is short enough to be followed, it is `whole`: then
+    `chain` are cycles by dependences alone and `cycles` those of everything together, loops inside included.
     """
 
     trips: int
     ports: float
     front: float
     chain: float
-    path: float
+    cycles: float
+    whole: bool
     size: int
     loads: float  # passes of the load ports
     stores: float
@@ -59,10 +62,6 @@ class Stretch:
     busiest: str  # the class of instruction that fills the busiest ports
     counts: dict[str, int]
     inside: tuple[Stretch, ...] = ()
-
-    @property
-    def cycles(self) -> float:
-        return max(self.ports, self.front, self.chain)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,7 +91,7 @@ _memory: dict[str, Stretch | None] = {}
 
 @functools.cache
 def _own_text() -> str:
-    return "".join(Path(file).read_text() for file in (__file__, instructions.__file__))
+    return "".join(Path(file).read_text() for file in (__file__, instructions.__file__, simulate.__file__))
 
 
 def serial(nest: Nest) -> Nest:
@@ -143,9 +142,8 @@ def _machine(target: Target) -> llvm.TargetMachine:
 
 
 def _compile(function: Function, target: Target) -> str:
-    width = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
     public = function.text.replace("define internal void", "define void")
-    text = "\n".join([public, *sorted(function.declarations), f"attributes #0 = {{ nounwind {width} }}"])
+    text = "\n".join([public, *sorted(function.declarations), attributes(target)])
     with _lock:
         machine = _machine(target)
         module = llvm.parse_assembly(text)
@@ -203,7 +201,8 @@ def _regions(code: list[_Line], loops: Sequence[tuple[int, int]]) -> _Region:
     ends: dict[int, int] = {}
     for i, line in enumerate(code):
         target = where.get(line.operation.to) if line.operation is not None and line.operation.to else None
-        if target is not None and target < i:
+        if target is not None and target < i and line.operation is not None:
+            line.operation = replace(line.operation, back=True)
             ends[target] = max(ends.get(target, 0), i)
     root = _Region(0, len(code))
     stack = [root]
@@ -236,9 +235,9 @@ def _stretch(region: _Region, code: list[_Line], ports: Ports, follow: bool = Tr
         if line.operation is not None and i not in covered
     ]
     whole = follow and (not region.inside or _length(region, code) <= _TRACE)
-    chain, path = _chains(list(_trace(region, code)), ports) if whole else (0.0, 0.0)
+    found = pace(list(_trace(region, code)) if whole else (), ports)
     inside = tuple(_stretch(inner, code, ports, follow and not whole) for inner in region.inside)
-    used = [part for operation in own for part in _uses(operation, ports)]
+    used = [part for operation in own for part in passes(operation, ports)]
     cycles, most = busiest(used)
     counts: dict[str, int] = {}
     for operation in own:
@@ -247,12 +246,13 @@ def _stretch(region: _Region, code: list[_Line], ports: Ports, follow: bool = Tr
     return Stretch(
         trips=region.trips,
         ports=cycles,
-        front=sum(_slots(operation, ports) for operation in own) / ports.width,
-        chain=chain,
-        path=path,
+        front=max(sum(slots(o, ports) for o in own) / ports.width, sum(fetches(o, ports) for o in own)),
+        chain=found.chain,
+        cycles=found.cycles,
+        whole=whole,
         size=len(own),
-        loads=sum(passes for kind, _, passes in used if kind == "load"),
-        stores=sum(passes for kind, _, passes in used if kind == "store"),
+        loads=sum(cycles for kind, _, cycles in used if kind == "load"),
+        stores=sum(cycles for kind, _, cycles in used if kind == "store"),
         vector_loads=sum(o.load >= 128 and o.load >= o.bits and not o.broadcast and not o.stack for o in own),
         vector_stores=sum(o.store >= 128 and o.store >= o.bits and not o.stack for o in own),
         spills=sum(o.stack and bool(o.load or o.store) for o in own),
@@ -270,8 +270,10 @@ def _trace(region: _Region, code: list[_Line]) -> Iterator[Operation]:
     while at <= min(region.last, len(code) - 1):
         found = inner.get(at)
         if found is not None:
-            for _ in range(found.trips):
+            for _ in range(found.trips - 1):
                 yield from _trace(found, code)
+            for one in _trace(found, code):
+                yield _PASSED if one.back and one is code[found.last].operation else one
             at = found.last + 1
             continue
         operation = code[at].operation
@@ -292,35 +294,6 @@ def _names(operation: Operation) -> list[str]:
     return names + ["load"] * bool(operation.load) + ["store"] * bool(operation.store)
 
 
-def _use(kind: str, bits: int, ports: Ports) -> Use:
-    return ports.wide.get(kind, ports.uses[kind]) if bits > 256 else ports.uses[kind]
-
-
-def _uses(operation: Operation, ports: Ports) -> Iterable[tuple[str, str, float]]:
-    """(class, ports, cycles) of everything that an instruction does."""
-    if operation.kind:
-        use = _use(operation.kind, operation.bits, ports)
-        vector = operation.kind not in ("int", "branch", "multiply", "divide", "call", "mask", "transfer")
-        passes = max(1.0, operation.bits / ports.pipe_bits) if vector else 1.0
-        yield operation.kind, use.ports, use.cycles * passes
-    if operation.load and operation.kind != "gather":
-        use = ports.uses["load"]
-        yield "load", use.ports, use.cycles * max(1.0, operation.load / ports.load_bits)
-    if operation.store:
-        use = ports.uses["store" if operation.bits > 64 or operation.bits == 32 else "int store"]
-        passes = max(1.0, operation.store / ports.store_bits)
-        yield "store", use.ports, use.cycles * passes
-
-
-def _slots(operation: Operation, ports: Ports) -> float:
-    if not operation.kind:
-        return 1.0
-    if operation.kind == "branch":
-        return 0.0 if operation.to else 1.0  # it goes with the comparison before it
-    slots = _use(operation.kind, operation.bits, ports).slots
-    return slots * (max(1.0, operation.bits / 256) if operation.kind == "gather" else 1.0)
-
-
 def busiest(used: Sequence[tuple[str, str, float]]) -> tuple[float, str]:
     """The most cycles that any set of ports needs for what can only run on it, and the class that fills it most."""
     demand: dict[frozenset[str], float] = {}
@@ -338,59 +311,6 @@ def busiest(used: Sequence[tuple[str, str, float]]) -> tuple[float, str]:
         if frozenset(where) <= best_set:
             shares[kind] = shares.get(kind, 0.0) + cycles
     return best, max(shares, key=lambda kind: shares[kind], default="")
-
-
-def _chains(own: Sequence[Operation], ports: Ports) -> tuple[float, float]:
-    """Cycles per iteration if ports were without number, and the longest chain inside one iteration.
-
-    What is left are dependences and the window: an instruction enters when those `window` before it have left, and
-    when fewer than `waiting` are held up by their operands.
-    """
-    ready: dict[str, float] = {}
-    stored: dict[str, float] = {}
-    held: dict[str, set[str]] = {}  # register → addresses that go by it
-    last: list[float] = []  # when the latest to begin did so, as many as can wait, the first of them on top
-    left: list[float] = []
-    finished: list[float] = []
-    path = 0.0
-    for _ in range(max(_ROUNDS, -(-3 * ports.window // max(len(own), 1)))):
-        for operation in own:
-            count = len(left)
-            enter = count / ports.width
-            if count >= ports.window:
-                enter = max(enter, left[count - ports.window])
-            if len(last) == ports.waiting:
-                enter = max(enter, last[0])
-            start = max((ready.get(name, 0.0) for name in operation.reads), default=0.0)
-            if operation.load:
-                near = max(enter, max((ready.get(name, 0.0) for name in operation.near), default=0.0))
-                vector = any(name[0] == "v" for name in operation.writes)
-                arrives = near + (ports.load_latency if vector else ports.uses["load"].latency)
-                known = stored.get(operation.address)
-                if known is not None:
-                    arrives = max(arrives, known + ports.forward)
-                others = [name for name in operation.reads if name not in operation.near]
-                start = max(arrives, max((ready.get(name, 0.0) for name in others), default=0.0))
-            start = max(start, enter)
-            use = _use(operation.kind, operation.bits, ports) if operation.kind else None
-            done = start + (use.latency if use is not None else 0.0)
-            for name in operation.writes:
-                ready[name] = done
-                for address in held.pop(name, ()):
-                    stored.pop(address, None)
-            if operation.store:
-                stored[operation.address] = done + (ports.masked if operation.masked else 0.0)
-                for name in operation.near:
-                    held.setdefault(name, set()).add(operation.address)
-            if len(last) < ports.waiting:
-                heapq.heappush(last, start)
-            else:
-                heapq.heappushpop(last, start)
-            left.append(max(left[-1] if left else 0.0, done))
-            path = max(path, done)
-        finished.append(left[-1] if left else 0.0)
-    half = len(finished) // 2
-    return (finished[-1] - finished[half - 1]) / (len(finished) - half), finished[0]
 
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------

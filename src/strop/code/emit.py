@@ -15,6 +15,7 @@ from strop.code.access import Access, Value
 from strop.code.builder import Block, constant, literal, type_of
 from strop.code.frame import Chunk, Frame
 from strop.code.math import FUNCTIONS, convert
+from strop.code.math_bytes import accumulate
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
@@ -286,6 +287,10 @@ class _Emitter:
             a, b = map(self.value, store.value.args)
             self._write(store, self._fma(a, b, current))
             return
+        if store.reduce == "sum" and isinstance(store.value, Apply) and store.value.op == "dot4":
+            a, b = map(self.value, store.value.args)
+            self._write(store, self._byte_products(a, b, current))
+            return
         self._write(store, self._combine(store.reduce, current, self.value(store.value)))
 
     def _horizontal(self, store: Store, chunk: Chunk) -> Value:
@@ -413,6 +418,11 @@ class _Emitter:
         lanes = max(a.lanes, b.lanes, c.lanes)
         names = [self._broadcast(v, lanes) for v in (a, b, c)]
         return Value(self.frame.code.call("llvm.fma", a.dtype, lanes, *names), a.dtype, lanes)
+
+    def _byte_products(self, a: Value, b: Value, total: Value) -> Value:
+        lanes = max(a.lanes, b.lanes, total.lanes)
+        names = [self._broadcast(v, lanes) for v in (a, b, total)]
+        return Value(accumulate(self.frame, self.target.byte_products, *names, lanes), "i32", lanes)
 
     def _broadcast(self, value: Value, lanes: int) -> str:
         if value.lanes == lanes:

@@ -27,12 +27,13 @@ class Operation:
     broadcast: bool = False  # an element from memory in every lane
     masked: bool = False
     stack: bool = False
+    back: bool = False  # a branch that is taken: to the start of its loop
 
 
 _X86_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
-        (r"vf(n?m(add|sub)|maddsub|msubadd)", "fma"),
+        (r"vf(n?m(add|sub)|maddsub|msubadd)|vpdp", "fma"),
         (r"v?(add|sub)[ps][sd]$|vaddsub", "add"),
         (r"v?mul[ps][sd]$", "mul"),
         (r"v?(max|min)[ps][sd]$", "max"),

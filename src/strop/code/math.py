@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from strop.code import math_erf, math_exp, math_trig, math_whole
+from strop.code import math_bytes, math_erf, math_exp, math_trig, math_whole
 from strop.code.algebra import Term, select
 from strop.code.builder import Block, constant, type_of
 from strop.core.problem import Problem
@@ -152,6 +152,7 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "xor": (lambda x, y: x ^ y, WHOLE),
     "shl": (math_whole.shl, ("i32", "i64")),
     "shr": (math_whole.shr, ("i32", "i64")),
+    "dot4": (math_bytes.dot4, ("i32",)),
     "copysign": (lambda x, y: x.copysign(y), FLOATS),
     "eq": (_comparison("oeq", "eq", "eq"), ANY),
     "ne": (_comparison("une", "ne", "ne"), ANY),
@@ -195,18 +196,24 @@ def convert(b: Block, x: str, source: str, target: str, lanes: int) -> str:
     if value.is_float:
         if target in FLOATS:
             return value.convert("fpext" if target == "f64" else "fptrunc", target).name
-        return _to_integer(b, x, source, target, lanes)
+        return _to_integer(value, target).name
     if target in FLOATS:
         return value.convert("sitofp", target).name
     return value.convert("sext" if target == "i64" else "trunc", target).name
 
 
-def _to_integer(b: Block, x: str, source: str, target: str, lanes: int) -> str:
-    suffix = f"{_mangled(target, lanes)}.{_mangled(source, lanes)}"
-    kinds = type_of(target, lanes), type_of(source, lanes)
-    b.names.declared[f"declare {kinds[0]} @llvm.fptosi.sat.{suffix}({kinds[1]})"] = None
-    return b.let(f"call {kinds[0]} @llvm.fptosi.sat.{suffix}({kinds[1]} {x})")
+#: (float, integer) → the smallest float past the integers, and the largest one below
+_PAST = {
+    ("f32", "i32"): (2.0**31, 2.0**31 - 2.0**7), ("f64", "i32"): (2.0**31, 2.0**31 - 1),
+    ("f32", "i64"): (2.0**63, 2.0**63 - 2.0**39), ("f64", "i64"): (2.0**63, 2.0**63 - 2.0**10),
+}  # fmt: skip
 
 
-def _mangled(dtype: str, lanes: int) -> str:
-    return f"v{lanes}{dtype}" if lanes else dtype
+def _to_integer(x: Term, target: str) -> Term:
+    """Limits first, then what they changed: LLVM takes its own saturating conversion apart into single elements."""
+    past, below = _PAST[x.dtype, target]
+    inside = select(x.compare("olt", past), x, below)
+    inside = select(inside.compare("oge", -past), inside, -past)
+    whole = inside.convert("fptosi", target)
+    whole = select(x.compare("oge", past), whole.lift(int(past) - 1), whole)
+    return select(x.compare("uno", x), whole.lift(0), whole)

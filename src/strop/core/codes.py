@@ -60,6 +60,12 @@ CODES: dict[str, Explanation] = {
         "revision that git does not know, or the folder is in no git repository. Write the baseline first, or fetch "
         "the revision (CI checkouts are often shallow: `fetch-depth: 0`).",
     ),
+    "STR010": Explanation(
+        "a rule file cannot be read",
+        "A file of rules for kernels to adopt (`--rules DIR`, `rules` in [tool.strop]) has an error: the message shows "
+        "the line with a caret below the character where reading stopped. docs/adopt.md has the grammar; `strop "
+        "explain` lists the codes that are taken.",
+    ),
     "STR101": Explanation(
         "the model cannot be exported",
         "`torch.export` could not turn the model into one graph, most often because Python code branches on the "

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal, get_args
 
 from strop.core.problem import Problem
 
@@ -19,6 +19,8 @@ _ON = ("1", "on", "yes", "true")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 DEFAULT_CACHE_LIMIT = 2 * 2**30
+MEASURE_SECONDS = 60.0
+Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,24 @@ class Options:
     threads: int | None = None  #: None: as many as torch uses at the time of the call
     pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
     winograd: bool = True  #: allow Winograd for 3×3 convolutions of stride 1
+    layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
     check: bool = False  #: verify the IR between steps
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
     target: str | None = None  #: name of a shipped machine description; None: this machine
+    measure: float = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
 
     def __post_init__(self) -> None:
+        if self.measure is True or self.measure is False:
+            object.__setattr__(self, "measure", MEASURE_SECONDS if self.measure else 0.0)
+        if not isinstance(self.measure, int | float) or not 0 <= self.measure < float("inf"):
+            raise Problem("STR001", f"measure must be True, False or a number of seconds, got {self.measure!r}")
         if self.threads is not None and (not _is_int(self.threads) or self.threads < 1):
             raise Problem("STR001", f"threads must be a positive integer or None, got {self.threads!r}")
         if not _is_int(self.max_variants) or self.max_variants < 1:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
+        if self.layouts not in get_args(Layouts):
+            raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
         for name in ("pack", "winograd", "cache", "check"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -79,7 +89,7 @@ class Options:
     @property
     def code_key(self) -> str:
         """The part that generated code depends on, for the cache key."""
-        return f"pack={self.pack} winograd={self.winograd} target={self.target}"
+        return f"pack={self.pack} winograd={self.winograd} layouts={self.layouts} target={self.target}"
 
 
 def cache_limit(environ: Mapping[str, str] | None = None) -> int:

@@ -107,6 +107,11 @@ class Journal:
             with self._lock:
                 self.events[position] = done
 
+    def progress(self, text: str) -> None:
+        """Tell whoever shows progress how far the current step is; nothing is recorded."""
+        if self._on_step is not None:
+            self._on_step(text)
+
     def of(self, *kinds: Kind) -> list[Event]:
         """The events of these kinds, in order."""
         return [event for event in self.events if event.kind in kinds]

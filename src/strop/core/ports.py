@@ -39,22 +39,26 @@ class Ports:
     wide: Mapping[str, Use] = field(default_factory=dict)  # in place of `uses` for vectors wider than 256 bits
     load_bits: int = 256  # what one pass of a load port brings
     store_bits: int = 256
+    fetch: float = 8.0  # instructions that are found per cycle, up to a taken branch
+    taken: float = 0.15  # cycles that finding them loses at a taken branch
     load_latency: float = 7.0  # into a vector register
     forward: float = 6.0  # from a store to what a load of the same address brings
     masked: float = 12.0  # the same beyond that, where the store was masked: it has to reach the cache first
     waiting: int = 64  # instructions that can wait for their operands at once
-    spill: float = 2.2  # cycles of a spilled vector beside its store and load: stacks are aligned to 16 bytes only
+    renames: int = 160  # vector results in flight
     mispredict: float = 15.0  # lost when a loop ends that is too long to be foreseen
-    foreseen: int = 24  # iterations up to which the end of a loop is foreseen
+    foreseen: int = 32  # branches in a loop, from its start to its end, up to which the end is foreseen
+    stale: str = ""  # ports that wait while a vector is stored that was not computed just now
+    stores: int = 64  # stores that wait for their lines
 
 
 _ZEN = {
     "fma": Use("01", 4), "mul": Use("01", 3), "add": Use("23", 3), "max": Use("01", 2), "compare": Use("01", 4),
     "logic": Use("0123", 1), "vector int": Use("0123", 1), "shift": Use("12", 1), "vector mul": Use("03", 3),
-    "shuffle": Use("12", 1), "cross": Use("12", 4), "convert": Use("23", 3), "round": Use("23", 3),
+    "shuffle": Use("123", 1), "cross": Use("12", 4), "convert": Use("23", 3), "round": Use("23", 3),
     "estimate": Use("01", 4), "div": Use("1", 11, 3), "sqrt": Use("1", 15, 5), "scalar div": Use("1", 10.5, 3),
     "scalar sqrt": Use("1", 14, 5), "transfer": Use("23", 4), "mask": Use("12", 3), "blend": Use("0123", 1),
-    "gather": Use("1", 20, 8, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1),
+    "gather": Use("1", 24, 14, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1),
     "int": Use("abcd", 1), "multiply": Use("b", 3), "divide": Use("c", 18, 8, 2), "branch": Use("ae", 1),
     "call": Use("abcd", 20, 20, 20),
 }  # fmt: skip
@@ -91,20 +95,24 @@ _ARM = {
 
 _WIDE_ARM = {name: replace(use, ports="vwyz") if use.ports in ("vw", "v") else use for name, use in _ARM.items()}
 
-ZEN3 = Ports("znver3", 6, 256, 256, _ZEN, load_bits=256, store_bits=256, forward=10.0)
-ZEN4 = replace(ZEN3, name="znver4", window=320, forward=11.0)
+ZEN3 = Ports("znver3", 6, 256, 256, _ZEN, load_bits=256, store_bits=256, forward=10.0, renames=140, stale="01")
+ZEN4 = replace(ZEN3, name="znver4", window=320, forward=11.0, renames=160)
 ZEN5 = replace(
-    ZEN4, name="znver5", width=8, window=448, waiting=96, pipe_bits=512, load_bits=512, store_bits=512,
-    uses={**_ZEN, "add": Use("23", 2), "int": Use("abcdfg", 1)},
+    ZEN4, name="znver5", width=8, fetch=12.0, window=448, waiting=96, renames=340, pipe_bits=512, load_bits=512,
+    store_bits=512,    uses={**_ZEN, "add": Use("23", 2), "int": Use("abcdfg", 1)},
 )  # fmt: skip
 HASWELL = Ports("haswell", 4, 192, 256, {**_INTEL, "fma": Use("01", 5), "mul": Use("01", 5), "add": Use("1", 3)})
-SKYLAKE = Ports("skylake-avx512", 4, 224, 512, _INTEL, _INTEL_WIDE, load_bits=512, store_bits=512)
-ICELAKE = replace(SKYLAKE, name="icelake-server", width=5, window=352)
-GOLDEN_COVE = replace(SKYLAKE, name="sapphirerapids", width=6, window=512)
-NEOVERSE_N1 = Ports("neoverse-n1", 4, 128, 128, _ARM, load_bits=128, store_bits=128, load_latency=6.0, forward=5.0)
-NEOVERSE_V1 = replace(NEOVERSE_N1, name="neoverse-v1", width=8, window=256, uses=_WIDE_ARM)
+SKYLAKE = Ports(
+    "skylake-avx512", 4, 224, 512, _INTEL, _INTEL_WIDE, load_bits=512, store_bits=512, waiting=97, renames=136
+)
+ICELAKE = replace(SKYLAKE, name="icelake-server", width=5, window=352, renames=190)
+GOLDEN_COVE = replace(SKYLAKE, name="sapphirerapids", width=6, window=512, renames=290)
+NEOVERSE_N1 = Ports(
+    "neoverse-n1", 4, 128, 128, _ARM, load_bits=128, store_bits=128, load_latency=6.0, forward=5.0, renames=96
+)
+NEOVERSE_V1 = replace(NEOVERSE_N1, name="neoverse-v1", width=8, window=256, uses=_WIDE_ARM, renames=128)
 APPLE_M1 = replace(
-    NEOVERSE_V1, name="apple-m1", window=630, load_latency=5.0,
+    NEOVERSE_V1, name="apple-m1", window=630, load_latency=5.0, renames=350, waiting=140,
     uses={
         **_WIDE_ARM, "load": Use("LMN", 4), "store": Use("ST", 1), "int store": Use("ST", 1), "int": Use("abcdmn", 1),
     },

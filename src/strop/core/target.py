@@ -38,6 +38,7 @@ class Target:
     features: str = ""
     line: int = 64
     fork_join_us: float = 1.5
+    latency: tuple[float, float, float] = (14.0, 50.0, 300.0)  #: cycles until a line of L2, L3, memory is there
 
     @property
     def vector_bytes(self) -> int:
@@ -48,6 +49,15 @@ class Target:
         """The execution ports of its cores; those of the nearest description where the CPU is not described."""
         generic = {128: "neoverse-n1" if self.triple.startswith(("aarch64", "arm64")) else "x86-64", 256: "x86-64-v3"}
         return PORTS.get(self.cpu) or PORTS.get(self.name) or PORTS[generic.get(self.vector_bits, "x86-64-v4")]
+
+    @property
+    def byte_products(self) -> str:
+        """How it multiplies bytes: `vnni` (four at once into 32 bits), `pairs` (of 16 bits), or not at all."""
+        if not self.triple.startswith(("x86_64", "i686")):
+            return ""
+        on = _parse(self.features)
+        vnni = on.get("avx512vnni", False) if on else self.cpu in VNNI
+        return "vnni" if vnni and self.vector_bits == 512 else "pairs" if self.vector_bits >= 256 else ""
 
     @property
     def peak_gflops(self) -> float:
@@ -142,6 +152,9 @@ def _arm(name: str, fma: float, l1: int, l2: int, l3: int, ghz: float, *bandwidt
     a, b, c, d = bandwidth
     return Target(name, LINUX_ARM, name, 128, 32, fma, l1, l2, l3, ghz, (a, b, c, d))
 
+
+#: shipped descriptions of CPUs that multiply bytes four at once
+VNNI = frozenset(("znver4", "znver5", "icelake-server", "sapphirerapids"))
 
 #: name → description. Caches: L1 and L2 of one core, L3 of one complex or socket.
 TARGETS: dict[str, Target] = {

@@ -323,7 +323,7 @@ def _norm(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...
     return (Type(_same_dtype(inputs), x.shape),)
 
 
-@_infers("linear")
+@_infers("linear", "byte_linear")
 def _linear(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     x, weight, *bias = inputs
     _need(len(weight.shape) == 2 and x.shape[-1] == weight.shape[1], f"{x.type} does not fit weight {weight.type}")
@@ -340,7 +340,7 @@ def _matmul(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, .
     return (Type(_same_dtype(inputs), (*batch, a.shape[-2], b.shape[-1])),)
 
 
-@_infers("conv")
+@_infers("conv", "byte_conv")
 def _conv(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     x, weight, *bias = inputs
     space, kernel, groups = x.shape[2:], weight.shape[2:], attrs["groups"]

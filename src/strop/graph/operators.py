@@ -87,9 +87,12 @@ OTHER = {
                   "channels",
     # contractions
     "linear": "inputs (x[…,K], weight[N,K][, bias[N]])",
+    "byte_linear": "as linear without bias, on i32 that hold four bytes each, unsigned ones in x and signed ones in "
+                   "weight: the sum of the products of bytes",
     "matmul": "inputs (a[…,M,K], b[…,K,N]), batch dimensions broadcast; both at least 2-d",
     "conv": "inputs (x[N,C,*space], weight[O,C/groups,*k][, bias]): attrs stride, padding ((before, after) per "
             "dimension), dilation, groups, transposed, output_padding (transposed: weight[C,O/groups,*k])",
+    "byte_conv": "as conv without bias and groups, on such i32",
     "attention": "inputs (q[…,L,E], k[…,S,E], v[…,S,Ev][, mask]): attrs scale, causal; mask is bool (True: attend) or "
                  "added; k and v may have fewer heads (dimension -3), each shared by an equal group of q's heads "
                  "(attrs gqa)",

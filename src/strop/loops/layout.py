@@ -303,6 +303,12 @@ def channels_last(rank: int, pads: Mapping[int, tuple[int, int]] | None = None) 
     return Layout((*steps, Permute((0, *range(2, rank), 1))))
 
 
+def blocked(rank: int, by: int, pads: Mapping[int, tuple[int, int]] | None = None) -> Layout:
+    """N C space… → N C/by space… by, with zeros around space dimensions."""
+    steps: list[LayoutStep] = [Pad(dim, *pad) for dim, pad in sorted((pads or {}).items()) if any(pad)]
+    return Layout((*steps, SplitDim(1, by), Permute((0, 1, *range(3, rank + 1), 2))))
+
+
 def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nest:
     """The nest with every access to the given buffers rewritten to their physical indices."""
     if not any(b in layouts for b in (*nest.reads, *nest.writes)):

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from itertools import chain, count
 from typing import Union
 
+from strop.core.config import Layouts
 from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.problem import Problem
@@ -21,6 +22,7 @@ from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import Plain, ready
+from strop.plan.cost import guess
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
 from strop.plan.schedule import Recipe, schedule
@@ -65,13 +67,14 @@ def plan(
     pack: bool = True,
     journal: Journal,
     edits: Sequence[Pass] = (),
+    layouts: Layouts = "joint",
 ) -> Plan:
     """Choose for the whole program. `edits` are passes on nests, by hand, after those that are chosen for them."""
     once, steps = split_parameters(list(lowered.nests))
-    chosen = choose_layouts(steps, lowered.layouts)
-    for name, layout in chosen.layouts.items():
-        journal.add("choice", name, "channels last" + (", zeros around" if layout.padded else ""))
     scheduler = _Scheduler(target, threads, pack, journal, edits)
+    chosen = choose_layouts(steps, lowered.layouts, target.lanes("f32"), scheduler.price, layouts)
+    for name, layout in chosen.layouts.items():
+        journal.add("choice", name, chosen.names[name] + (", zeros around" if layout.padded else ""))
     prepare = [call for nest in once for part in scheduler.calls(nest) for call in part]
     made: list[Union[Call, LibraryCall]] = []
     for step in chosen.steps:
@@ -168,6 +171,21 @@ class _Scheduler:
             self.edits.setdefault(one.nest, []).append(one)  # type: ignore[attr-defined]
         self.names: list[str] = []
         self.packed: dict[tuple[Buffer, Nest], Buffer] = {}
+        self.recipes: dict[Nest, Recipe] = {}
+        self.prices: dict[Nest, float] = {}
+
+    def price(self, nest: Nest) -> float:
+        """Cycles that the model guesses for a nest under the schedule that it would get."""
+        canonical, _ = canonicalise(nest)
+        if canonical not in self.prices:
+            self.prices[canonical] = guess(self._scheduled(canonical).nest, self.target, self.threads).cycles
+        return self.prices[canonical]
+
+    def _scheduled(self, canonical: Nest) -> Recipe:
+        if canonical not in self.recipes:
+            self.recipes[canonical] = schedule(canonical, self.target, self.threads, self.pack)
+        made = self.recipes[canonical]
+        return replace(made, passes=list(made.passes), copies=list(made.copies))
 
     def check_names(self) -> None:
         """Edits of a nest that there is not are a mistake."""
@@ -218,7 +236,7 @@ class _Scheduler:
         if any(isinstance(one, Plain) for one in edits):
             recipe = Recipe(canonical, self.target, self.threads, self.pack)
         else:
-            recipe = schedule(canonical, self.target, self.threads, self.pack)
+            recipe = self._scheduled(canonical)
         for one in edits:
             verdict = one.check(recipe.nest)
             if not verdict:

@@ -17,17 +17,20 @@ from strop.code.emit import register_scratch
 from strop.core.cache import Cache
 from strop.core.dtypes import SIZES
 from strop.core.target import Target
+from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Nest, Store, loads
 from strop.plan.footprint import Level, Lines, Traffic, tree
 from strop.plan.sketch import sketch
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
 LEVELS = ("L2", "L3", "DRAM", "TLB")
-SMALL_STORE_CYCLES = 7.0  # of a line that is written element by element and not in L1
-UNHIDDEN = 0.15  # the share of the shorter of two things at once that shows
-TLB_CYCLES = 0.2  # of a page that the second TLB knows: the walk runs beside other work
+UNHIDDEN = 0.2  # the share of the shorter of two things at once that shows
+UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
+TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
+GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well
 CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
-MOST_SPILLED = 48  # beyond these, spilled values have long been written when they are read again
+WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
+LOOP_CYCLES = 1.0  # of an iteration of a loop around tiles
 KEPT_LOOPS = 1  # loops around a tile that are compiled with it
 
 
@@ -122,17 +125,14 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
     for i, (tile, stretch) in enumerate(zip(facts.tiles, facts.stretches)):
         terms = _core(stretch, facts.crossing[i], target)
         terms = {name: cycles * tile.times for name, cycles in terms.items()}
-        scattered: dict[str, float] = {}
+        terms["core"] += tile.overhead
         for level in _levels(target):
-            lines = facts.fetched[level.name]
-            scattered[level.name] = _memory(level, lines, i, True, target)
-            terms[level.name] = scattered[level.name] + _memory(level, lines, i, False, target)
-        terms["core"] += _small_stores(facts.fetched["L2"], i)
+            terms[level.name] = _memory(level, facts.fetched[level.name], i, target)
         _, hottest = _hottest(stretch)
-        parts.append(Part(tile.times, terms, _together(terms, scattered), hottest.spills, hottest.busiest))
+        parts.append(Part(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
     overhead = sum(tile.overhead for tile in facts.tiles)
     total = {name: sum(part.terms.get(name, 0.0) for part in parts) for name in (*BOUNDS, "TLB")}
-    cycles = sum(part.cycles for part in parts) + overhead
+    cycles = sum(part.cycles for part in parts)
     if nest.loops and nest.loops[0].mode == "threads":
         extent = nest.loops[0].extent
         cycles = cycles * -(-extent // threads) / extent + target.fork_join_us * target.ghz * 1e3
@@ -163,32 +163,55 @@ def _tiles(nest: Nest, registers: frozenset[Buffer], around: tuple[Nest, ...]) -
     serial = [i for i, loop in enumerate(nest.loops) if loop.mode in ("serial", "threads") and loop.extent > 1]
     first = serial[-KEPT_LOOPS] if len(serial) >= KEPT_LOOPS else 0
     outside = [*(loop for one in around for loop in one.loops), *nest.loops[:first]]
-    times = prod(loop.extent for loop in outside)
-    code = bind_outer(Nest(nest.loops[first:], nest.body, nest.scratch), outside)
-    overhead = 0.0
-    running = 1
+    uneven = _uneven(nest)
+    bound = [loop for loop in outside if loop.var not in uneven]
+    kept = tuple(loop for loop in outside if loop.var in uneven)
+    code = bind_outer(Nest((*kept, *nest.loops[first:]), nest.body, nest.scratch), bound)
+    overhead, running = 0.0, 1
     for loop in outside:
         running *= loop.extent
-        overhead += 3.0 * running if loop.extent > 1 else 0.0
-    return [_Tile(nest, code, times, overhead)]
+        overhead += LOOP_CYCLES * running if loop.extent > 1 else 0.0
+    return [_Tile(nest, code, prod(loop.extent for loop in bound), overhead)]
+
+
+def _uneven(nest: Nest) -> frozenset[Var]:
+    """Variables inside quotients and remainders: which instructions an access takes may depend on where they are."""
+    found = frozenset[Var]()
+    for store in nest.stores:
+        for offset in (store.offset, *(load.offset for load in loads(store))):
+            for atom, _ in offset.terms:
+                if not isinstance(atom, Var):
+                    found |= Index(((atom, 1),)).vars
+    return found
 
 
 def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]:
     """Cycles of one run of a tile, as if each bound were alone; `core` is what they come to together."""
     ports = target.ports
     loads = (stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing) / len(ports.uses["load"].ports)
-    busy = max(stretch.ports, loads) + ports.spill * min(stretch.spilled, MOST_SPILLED)
+    busy = max(stretch.ports, loads)
     inner = [_core(one, crossing, target) for one in stretch.inside]
+    loads += sum(one["loads"] for one in inner)
     found = {
         "ports": busy + sum(one["ports"] for one in inner),
         "front end": stretch.front + sum(one["front end"] for one in inner),
         "latency": stretch.chain or sum(one["latency"] for one in inner),
-        "core": max(max(busy, stretch.front) + sum(one["core"] for one in inner), stretch.chain),
+        "loads": loads,
+        "core": max(stretch.cycles, loads)
+        if stretch.whole
+        else max(busy, stretch.front) + sum(one["core"] for one in inner),
     }
+    if stretch.whole:
+        found["core"] += sum(one["wrong"] for one in inner)
+    branches = stretch.trips * (1.0 + sum(one["branches"] for one in inner))
+    wrong = stretch.trips * sum(one["wrong"] for one in inner)
+    if stretch.whole and stretch.cycles > WAITS * max(found["ports"], found["front end"]):
+        found["latency"] = stretch.cycles  # neither is busy: results are waited for
     found = {name: cycles * stretch.trips for name, cycles in found.items()}
-    if stretch.trips > ports.foreseen:
+    if branches > ports.foreseen:
         found["core"] += ports.mispredict
-    return found
+        wrong += ports.mispredict
+    return {**found, "branches": branches, "wrong": wrong}
 
 
 def _crossing(nest: Nest, target: Target) -> float:
@@ -216,7 +239,7 @@ def _crossing(nest: Nest, target: Target) -> float:
 def _hottest(stretch: Stretch, times: int = 1) -> tuple[float, Stretch]:
     """The stretch in which the core spends most of its time, and how long."""
     times *= stretch.trips
-    own = (times * stretch.cycles, stretch)
+    own = (times * max(stretch.ports, stretch.front), stretch)
     return max((own, *(_hottest(inner, times) for inner in stretch.inside)), key=lambda found: found[0])
 
 
@@ -235,25 +258,24 @@ def _levels(target: Target) -> tuple[Level, ...]:
     )
 
 
-def _memory(level: Level, fetched: Lines, part: int, scattered: bool, target: Target) -> float:
-    """Cycles for the lines that come from a level; that written ones go back as well is hidden for the most part."""
-    lines = sum(count for key, count in fetched.items() if key.part == part and key.scattered == scattered)
+def _memory(level: Level, fetched: Lines, part: int, target: Target) -> float:
+    """Cycles for the lines that come from a level, and for those that go back to it."""
+    found = {key: count for key, count in fetched.items() if key.part == part}
     if level.name == "TLB":
-        return lines * TLB_CYCLES
-    at = {"L2": 1, "L3": 2, "DRAM": 3}[level.name]
-    return lines * level.line / target.bandwidth[at]
+        return sum(found.values()) * TLB_CYCLES
+    at = LEVELS.index(level.name)
+    rate = level.line / target.bandwidth[at + 1]
+    # stores leave in order: where each writes an element, few lines can be on their way at a time
+    waited = target.latency[at] * level.line / 4 / target.ports.stores
+    cycles = 0.0
+    for key, count in found.items():
+        one_by_one = key.writes and key.small and not key.scattered
+        cycles += count * (max(rate, waited) if one_by_one else rate * GOES_BACK if key.writes else rate)
+    return cycles
 
 
-def _small_stores(fetched: Lines, part: int) -> float:
-    """Stores of single elements leave in order: each waits for its line, where a vector would fill it at once."""
-    waited = [n for key, n in fetched.items() if key.part == part and key.writes and key.small and not key.scattered]
-    return SMALL_STORE_CYCLES * sum(waited)
-
-
-def _together(terms: Mapping[str, float], scattered: Mapping[str, float]) -> float:
-    """Streams run beside the core, and what is slower counts, with a share of the other. Lines that are fetched for an
-    element or two are waited for."""
-    core = terms["core"] + sum(scattered.values())
-    levels = [terms[name] - scattered[name] for name in LEVELS]
-    memory = max(levels) + UNHIDDEN * (sum(levels) - max(levels))
-    return max(core, memory) + UNHIDDEN * min(core, memory)
+def _together(terms: Mapping[str, float]) -> float:
+    """Lines come while the core works, and what is slower counts, with a share of the other."""
+    levels = [terms[name] for name in LEVELS]
+    memory = max(levels) + UNHIDDEN_LEVELS * (sum(levels) - max(levels))
+    return max(terms["core"], memory) + UNHIDDEN * min(terms["core"], memory)

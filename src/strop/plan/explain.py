@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from strop.core.cache import Cache
 from strop.core.target import Target
 from strop.loops.ir import Nest
+from strop.plan.choose import Call, anonymised, canonicalise
 from strop.plan.cost import Cost, estimate
+from strop.plan.schedule import Recipe
 from strop.plan.space import Schedule
+from strop.plan.vary import Ranked, made, ranked, short
 
 _TERMS = ("ports", "front end", "latency", "L2", "L3", "DRAM", "TLB")
 
@@ -27,6 +30,47 @@ def explain(
         return f"{nest.name}: as it is, there was nothing to choose from"
     costs = [(estimate(one.nest, target, threads, cache), one) for one in candidates]
     return compare(nest.name, [(cost, str(one)) for cost, one in sorted(costs, key=lambda pair: pair[0].cycles)], limit)
+
+
+def nest(name: str, source: Nest, chosen: Recipe, *, limit: int = 3, cache: Cache | None = None) -> str:
+    """Why a nest has the schedule that it has: its terms, what holds it, and what is near it."""
+    near = ranked(source, chosen, 2 * limit + 2, cache)
+    own = next((one for one in near if one.recipe.nest == chosen.nest), None)
+    if own is None:  # everything near it is better by the guess: it is still what runs
+        own = Ranked(estimate(chosen.nest, chosen.target, chosen.threads, cache), chosen)
+    others = [one for one in near if one is not own]
+    return compare(name, [(own.cost, str(own)), *((one.cost, changed(own, one)) for one in others)], limit)
+
+
+def changed(chosen: Ranked, other: Ranked) -> str:
+    """The passes that are not those of the chosen schedule."""
+    known = set(map(short, chosen.recipe.passes))
+    new = [short(one) for one in other.recipe.passes if short(one) not in known]
+    gone = len(known - set(map(short, other.recipe.passes)))
+    return " ".join(new) or f"without {gone} of its passes"
+
+
+def recipe_of(call: Call, target: Target, threads: int, pack: bool) -> Recipe | None:
+    """The schedule of a planned call, under canonical names, to be varied."""
+    source, actual = canonicalise(call.source)
+    passes = tuple(anonymised(one, call.source, actual) for one in call.passes)
+    return made(source, passes, Recipe(source, target, threads, pack))
+
+
+def closely(
+    calls: Sequence[Call], target: Target, threads: int, pack: bool, *, count: int = 3, cache: Cache | None = None
+) -> str:
+    """The slowest nests one by one, equal ones once."""
+    known: dict[Nest, tuple[float, Call]] = {}
+    for call in calls:
+        if call.nest not in known:
+            known[call.nest] = (estimate(call.nest, target, threads, cache).cycles, call)
+    texts = []
+    for _, call in sorted(known.values(), key=lambda pair: -pair[0])[:count]:
+        recipe = recipe_of(call, target, threads, pack)
+        if recipe is not None:
+            texts.append(nest(call.name, canonicalise(call.source)[0], recipe, cache=cache))
+    return "\n".join(texts)
 
 
 def compare(name: str, ranked: Sequence[tuple[Cost, str]], limit: int = 4) -> str:
@@ -52,6 +96,8 @@ def terms(cost: Cost) -> str:
 
 def lost(best: Cost, other: Cost) -> str:
     """What makes the other one slower: the term that grew most."""
+    if other.cycles < best.cycles:
+        return "within what the model can tell" if other.cycles > 0.95 * best.cycles else "`--measure` would tell"
     grown = {name: other.terms.get(name, 0.0) - best.terms.get(name, 0.0) for name in _TERMS}
     name = max(grown, key=lambda term: grown[term])
     if other.spills > best.spills:

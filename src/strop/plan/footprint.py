@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+
+import numpy as np
 
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
@@ -24,8 +26,8 @@ class Level:
     lines: int
     line: int
     sets: int = 1
-    tight: float = 0.8  # the share up to which everything stays
-    full: float = 1.2  # the share from which nothing stays
+    tight: float = 0.9  # the share up to which everything stays
+    full: float = 1.5  # the share from which nothing stays
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ class Key:
 
 Lines = dict[Key, float]
 _MOST_RUNS = 2048  # more fill every set
+FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
 
 @dataclass(frozen=True)
@@ -157,24 +160,23 @@ def touched(offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level)
     per_run = max(1.0, run / line if aligned else (run - 1) / line + 1)
     whole = -(-buffer.size // line)
     lines = min(count * per_run, float(whole))
-    if level.sets <= 1 or lines <= 1:
+    if level.sets <= 1 or lines <= 1 or lines > FAR_TOO_MANY * level.lines:
         return _Touched(lines, lines / level.lines, span, run)
-    return _Touched(lines, _crowding(far, run, line, level), span, run)
+    return _Touched(lines, _crowding(tuple(far), run, line, level), span, run)
 
 
-def _crowding(far: Sequence[tuple[int, int]], run: int, line: int, level: Level) -> float:
+@lru_cache(maxsize=65536)
+def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Level) -> float:
     """How full the sets are that runs of elements at some strides fall on, as the average line finds them."""
-    first = [0]
+    first = np.zeros(1, np.int64)
     for stride, number in far:
         if len(first) * number > _MOST_RUNS:
             return 0.0
-        first = [start + i * stride for start in first for i in range(number)]
-    occupied = {(start + step) // line for start in first for step in (*range(0, run, line), run - 1)}
-    full: dict[int, int] = {}
-    for one in occupied:
-        full[one % level.sets] = full.get(one % level.sets, 0) + 1
-    ways = level.lines / level.sets
-    return sum(count * count for count in full.values()) / len(occupied) / ways
+        first = (first[:, None] + np.arange(number) * stride).ravel()
+    within = np.append(np.arange(0, run, line), run - 1)
+    occupied = np.unique((first[:, None] + within) // line)
+    full = np.bincount(occupied % level.sets).astype(np.float64)
+    return float(full @ full) / len(occupied) / (level.lines / level.sets)
 
 
 class Traffic:
@@ -194,20 +196,27 @@ class Traffic:
     def _misses(self, node: Node) -> Lines:
         once, _ = self._footprint(node)
         fits = self._fits(node)
-        written_out = node.loop is not None and node.loop.mode in ("unroll", "vector")
-        if fits >= 1.0 or not node.children or written_out:  # what is written out loads each element once
+        if fits >= 1.0 or not node.children:
             return once
         times, reuse = (node.loop.extent, self._body_fits(node)) if node.loop is not None else (1, 0.0)
+        still = self._still(node)
         again: Lines = {}
         if reuse < 1.0:
             for child in node.children:
                 for key, lines in self._misses(child).items():
-                    again[key] = again.get(key, 0.0) + times * lines
+                    again[key] = again.get(key, 0.0) + (1 if key.buffer in still else times) * lines
         kept = fits + (1.0 - fits) * reuse
         return {
             key: kept * once.get(key, 0.0) + (1.0 - kept) * again.get(key, 0.0)
             for key in dict.fromkeys((*once, *again))
         }
+
+    def _still(self, node: Node) -> frozenset[Buffer]:
+        """What a written-out loop does not move along: it is loaded once, into registers."""
+        if node.loop is None or node.loop.mode not in ("unroll", "vector"):
+            return frozenset()
+        moved = {a.buffer for a in node.accesses if node.loop.var in a.offset.vars}
+        return frozenset(a.buffer for a in node.accesses) - moved
 
     def _body_fits(self, node: Node) -> float:
         return self._fits(node.children[0] if len(node.children) == 1 else node.body)

@@ -1,33 +1,32 @@
-"""Layouts for tensors: channels last, with zeros around the edges that windows reach over.
+"""Which tensors get layouts of their own, with how many zeros around the edges that windows reach over.
 
-Tensors that meet in a nest point by point want one layout, so they are grouped; a group gets channels last when one of
-its tensors is read through windows (convolution, pooling). What the caller owns keeps its layout and is copied at the
-border.
+Tensors that meet in a nest point by point are grouped; a group is laid out anew when one of its tensors is read through
+windows (convolution, pooling). What the caller owns keeps its layout and is copied at the border. How each of them lies
+is chosen by `plan/joint.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from strop.core.config import Layouts
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Load, Nest, loads
-from strop.loops.layout import Layout, channels_last, relayout
+from strop.loops.layout import Layout, relayout
 from strop.loops.lower.driver import LibraryCall, Step
-from strop.loops.program import border_copy, lay_out
+from strop.loops.program import border_copy
+from strop.plan.joint import Chosen, Pads, Price, choose
 
 
-@dataclass
-class Choice:
-    """Steps with layouts applied, and which layout each buffer got."""
-
-    steps: list[Step]
-    layouts: dict[str, Layout] = field(default_factory=dict)
+def choose_layouts(steps: list[Step], given: Collection[str], lanes: int, price: Price, policy: Layouts) -> Chosen:
+    """Layouts for every tensor but those in `given`, which have theirs; `price` says what a nest would cost."""
+    steps, wanted, pads = to_lay_out(steps, given)
+    return choose(steps, wanted, pads, lanes, price, policy)
 
 
-def choose_layouts(steps: list[Step], given: Collection[str] = ()) -> Choice:
-    """Layouts for every tensor but those in `given`, which have theirs."""
+def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Step], list[Buffer], Pads]:
+    """The steps with copies at the border, the tensors that get layouts, and how far zeros reach around each."""
     nests = [step for step in steps if isinstance(step, Nest)]
     groups = _Groups()
     windowed: set[Buffer] = set()
@@ -52,7 +51,8 @@ def choose_layouts(steps: list[Step], given: Collection[str] = ()) -> Choice:
     # nothing ever writes an empty tensor, so nothing would write the zeros around it
     wanted = {b for b in groups.members(windowed) if b not in fixed and b.size}
     steps = _copy_at_borders(steps, wanted, windowed)
-    return _apply(steps, {b for b in _buffers(steps) if b in wanted or b.name.endswith(BORDER)})
+    inside = [b for b in _buffers(steps) if b.space == "arena" and (b in wanted or b.name.endswith(BORDER))]
+    return steps, inside, _pads(steps)
 
 
 BORDER = ".inside"
@@ -126,17 +126,6 @@ def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffe
         inside[buffer] = (copy, Layout())
     changed = [relayout(step, inside) if isinstance(step, Nest) else step for step in steps]
     return [*before, *changed, *after]
-
-
-def _apply(steps: list[Step], wanted: set[Buffer]) -> Choice:
-    pads = _pads(steps)
-    layouts: dict[Buffer, tuple[Buffer, Layout]] = {}
-    for buffer in _buffers(steps):
-        if buffer.space != "arena" or buffer not in wanted:
-            continue
-        layout = channels_last(len(buffer.shape), pads.get(buffer))
-        layouts[buffer] = (replace(buffer, shape=layout.shape(buffer.shape)), layout)
-    return Choice(lay_out(steps, layouts), {buffer.name: layout for buffer, (_, layout) in layouts.items()})
 
 
 def _pads(steps: list[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:

@@ -492,7 +492,7 @@ def _dot_products(recipe: Recipe, found: Contraction) -> None:
     loops = [loop for loop in found.inner.loops if loop.extent > 1]
     contiguous = [loop for loop in loops if all(load.offset.coefficient(loop.var) in (0, 1) for load in free)]
     inner = max(contiguous, key=lambda loop: loop.extent, default=None)
-    if inner is None:
+    if inner is None or not free:
         return
     others = [loop for loop in found.inner.loops if loop is not inner]
     others.sort(key=lambda loop: -(free[0].offset.coefficient(loop.var) or 0))

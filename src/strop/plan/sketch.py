@@ -33,6 +33,7 @@ class _Counts:
     """Instructions of one loop by class, and how many vectors each of its operands has."""
 
     kinds: dict[str, float] = field(default_factory=dict)
+    pieces: dict[str, float] = field(default_factory=dict)  # those of single elements, where vectors are put together
     vector_loads: float = 0.0
     vector_stores: float = 0.0
     operands: list[int] = field(default_factory=list)
@@ -40,6 +41,9 @@ class _Counts:
 
     def add(self, kind: str, count: float) -> None:
         self.kinds[kind] = self.kinds.get(kind, 0.0) + count
+
+    def add_piece(self, kind: str, count: float) -> None:
+        self.pieces[kind] = self.pieces.get(kind, 0.0) + count
 
 
 def sketch(tile: Nest, target: Target) -> Stretch:
@@ -51,7 +55,9 @@ class _Sketch:
     def __init__(self, tile: Nest, target: Target) -> None:
         self.tile, self.target = tile, target
         self.registers = register_scratch(tile)
-        self.lanes = target.lanes("f32")
+        wide = any(loop.mode == "vector" for loop in tile.all_loops)
+        self.lanes = target.lanes("f32") if wide else 1
+        self.bits = target.vector_bits if wide else 32
         self.accumulators = sum(
             -(-b.size // (self.lanes if b.shape else 1)) for b in self.registers if _summed(tile, b)
         )
@@ -83,6 +89,8 @@ class _Sketch:
             inside += inner
             for kind, count in counts.kinds.items():
                 own.add(kind, count)
+            for kind, count in counts.pieces.items():
+                own.add_piece(kind, count)
             own.vector_loads += counts.vector_loads
             own.vector_stores += counts.vector_stores
             own.operands += counts.operands
@@ -105,10 +113,12 @@ class _Sketch:
             stride = store.offset.coefficient(lane) if lane is not None else 0
             count = _times(_vars(store) & everything, copies)
             wide = lane is not None and lane in copies and stride != 0
-            own.add("store", count if not wide or stride == 1 else count * self.lanes)
             own.vector_stores += count if wide and stride == 1 else 0
             if wide and stride != 1:
-                own.add("shuffle", count * self.lanes)
+                own.add_piece("store", count * self.lanes)
+                own.add_piece("shuffle", count * self.lanes)
+            else:
+                own.add("store", count)
 
     def _load(self, load: Load, copies: Mapping[Var, int], lane: Var | None, own: _Counts) -> None:
         count = _times(load.vars & frozenset(copies), copies)
@@ -118,8 +128,8 @@ class _Sketch:
             own.vector_loads += count if stride == 1 else 0
             own.operands.append(count)
         else:
-            own.add("load", count * self.lanes)
-            own.add("shuffle", count * self.lanes)
+            own.add_piece("load", count * self.lanes)
+            own.add_piece("shuffle", count * self.lanes)
 
     def _arithmetic(self, expr: Expr, copies: Mapping[Var, int], own: _Counts) -> None:
         if not isinstance(expr, Apply):
@@ -135,21 +145,24 @@ class _Sketch:
 
     def _stretch(self, trips: int, own: _Counts, inside: list[Stretch]) -> Stretch:
         target, ports = self.target, self.target.ports
-        bits = target.vector_bits
+        bits = self.bits
         spills = 0.0
         if own.kinds.get("fma") and not inside:
-            held = min(own.operands) if len(own.operands) > 1 else 0  # the smaller side stays, the larger streams by
-            spills = 2.0 * max(0, self.accumulators + held + 1 - target.vector_registers)
+            # of one step the smaller side stays and the larger streams by; what does not fit goes at every step
+            held = min(own.operands) / own.steps if len(own.operands) > 1 else 0
+            spills = 2.0 * own.steps * max(0.0, self.accumulators + held + 1 - target.vector_registers)
         used = list(_used(own, spills, bits, ports))
         cycles, most = busiest(used)
-        size = sum(max(count, 0.0) for count in own.kinds.values()) + spills + 3
+        size = sum(max(count, 0.0) for count in (*own.kinds.values(), *own.pieces.values())) + spills + 3
         latency = ports.uses["fma"].latency + (ports.forward if spills else 0.0)
+        chain = own.steps * latency if own.kinds.get("fma") and not inside else 0.0
         return Stretch(
             trips=trips,
             ports=cycles,
             front=size / ports.width,
-            chain=own.steps * latency if own.kinds.get("fma") and not inside else 0.0,
-            path=0.0,
+            chain=chain,
+            cycles=max(cycles, size / ports.width, chain),
+            whole=not inside,
             size=int(size),
             loads=sum(passes for kind, _, passes in used if kind == "load"),
             stores=sum(passes for kind, _, passes in used if kind == "store"),
@@ -164,6 +177,8 @@ class _Sketch:
 
 
 def _used(own: _Counts, spills: float, bits: int, ports: Ports) -> Iterable[tuple[str, str, float]]:
+    for kind, count in own.pieces.items():
+        yield kind, ports.uses[kind].ports, count * ports.uses[kind].cycles
     for kind, count in own.kinds.items():
         use = ports.wide.get(kind, ports.uses[kind]) if bits > 256 else ports.uses[kind]
         passes = {

@@ -73,6 +73,7 @@ def _measured(again: bool) -> dict[str, Any]:
         "clock": f"{found.ghz:.2f} GHz",
         "peak": f"{peak:.0f} GFLOP/s on one core, described as {found.of(target).peak_gflops:.0f}",
         "reads": ", ".join(f"{name} {rate:.1f}" for name, rate in levels) + " bytes per cycle",
+        "steady": "yes" if found.steady else "no: the machine was busy; `strop doctor --again` when it is not",
         "kept": "yes: the cost model uses these numbers" if stored else "no: the cache cannot be written",
     }
 

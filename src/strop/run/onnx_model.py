@@ -165,10 +165,12 @@ class CompiledOnnx(CompiledModule):
             prepared = self._prepared(args)
         except Problem as problem:
             return self._uncaptured(args, problem)
-        if prepared is args:
-            return super().forward(*args)
-        self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
-        return super().forward(*prepared)
+        if prepared is not args:
+            self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
+        try:
+            return super().forward(*prepared)
+        except IndexError:  # a counter left the range that the program was made for, or the model is at fault
+            return self._original(*args)
 
     def _prepared(self, args: tuple[Any, ...], binding: bool = True) -> tuple[Any, ...]:
         """The arguments with those bound whose values decide the program; traces it where that is new."""

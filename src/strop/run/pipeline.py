@@ -96,7 +96,7 @@ def compile_graph(
     threads = usable_threads(threads, journal)
     cache = Cache(journal=journal) if options.cache else None
     key = cache_key(graph, target, options, threads)
-    compiled = _stored(cache, key) if cache is not None else None
+    compiled = stored(cache, key) if cache is not None else None
     if compiled is None:
         stages = run_stages(graph, target, options, journal, threads)
         compiled = generate(stages, target, journal)
@@ -116,7 +116,7 @@ def usable_threads(threads: int, journal: Journal) -> int:
     return threads
 
 
-def _stored(cache: Cache, key: str) -> Compiled | None:
+def stored(cache: Cache, key: str) -> Compiled | None:
     data = cache.get(key)
     if data is None:
         return None
@@ -164,7 +164,9 @@ def plan_stages(
         verify_steps(lowered.nests, "edit")
     with journal.step("plan"):
         rest = [one for one in edits if not on_program(one)]
-        planned = plan(lowered, target, threads, pack=options.pack, journal=journal, edits=rest)
+        planned = plan(
+            lowered, target, threads, pack=options.pack, journal=journal, edits=rest, layouts=options.layouts
+        )
     if options.check:
         _verify_plan(planned)
     return Stages(graph, lowered, planned)
@@ -291,12 +293,12 @@ def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
 
 def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:
     """A hash of everything that the code depends on; parameter values are not among it."""
-    parts = (graph.key, target.key, options.code_key, threads, _fingerprint())
+    parts = (graph.key, target.key, options.code_key, threads, fingerprint())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 @functools.cache
-def _fingerprint() -> str:
+def fingerprint() -> str:
     """Versions of what makes the code, our own sources included."""
     digest = hashlib.sha256()
     root = Path(strop.__file__).parent

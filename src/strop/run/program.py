@@ -17,9 +17,10 @@ import torch
 from strop.capture.types import DTYPES
 from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference
-from strop.run.pipeline import Compiled, compile_graph, target_for
+from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
 from strop.run.threads import pool
 
 Tensor = torch.Tensor
@@ -30,9 +31,34 @@ _MADV_HUGEPAGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
     """Compile a graph (or find it in the cache) and make it callable."""
-    compiled = compile_graph(graph, options, journal, threads)
+    compiled = compiled_for(graph, options, journal, threads)
     with journal.step("load"):
         return NativeProgram(compiled, options)
+
+
+def compiled_for(
+    graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
+) -> Compiled:
+    """The program for a graph as data, measured where the options ask for it."""
+    _check_runs_here(options)
+    if not options.measure:
+        return compile_graph(graph, options, journal, threads, inspect)
+    from strop.run.measure import improve
+
+    seen: list[Stages] = []
+    compiled = compile_graph(graph, options, journal, threads, seen.append)
+    better, stages = improve(graph, compiled, seen[0] if seen else None, options, journal, compiled.threads)
+    if inspect is not None and stages is not None:
+        inspect(stages)
+    return better
+
+
+def _check_runs_here(options: Options) -> None:
+    """Code for another family of CPUs would not even load."""
+    here, there = jit.described_host(), target_for(options)
+    if there.triple.partition("-")[0] != here.triple.partition("-")[0]:
+        told = f"strop compile MODEL --target {there.name} says what it should take there"
+        raise Problem("STR402", f"code for `{there.name}` does not run on this machine", help=told)
 
 
 def _memory(size: int) -> tuple[Tensor, int]:

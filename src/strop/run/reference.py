@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from strop.capture import library
+from strop.capture import aten_bytes, library
 from strop.capture.types import DTYPES
 from strop.core.dtypes import is_float
 from strop.graph.ir import Graph, Node
@@ -341,6 +341,20 @@ def batch_norm(
 @means("linear")
 def linear(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return F.linear(x, weight, bias)
+
+
+@means("byte_linear")
+def byte_linear(node: Node, x: Tensor, weight: Tensor) -> Tensor:
+    return aten_bytes.byte_linear(x, weight)
+
+
+@means("byte_conv")
+def byte_conv(
+    node: Node, x: Tensor, weight: Tensor, *, stride: Sequence[int], padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int], groups: int, transposed: bool,
+) -> Tensor:  # fmt: skip
+    pads = [amount for side in zip(*padding) for amount in side]
+    return aten_bytes.byte_conv(x, weight, list(stride), pads, list(dilation))
 
 
 @means("matmul")

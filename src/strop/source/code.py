@@ -7,6 +7,7 @@ defined twice in a module gets the line in its id (`module:f@12`), so that both 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
 
@@ -14,10 +15,10 @@ from strop.source.facts import Place
 
 if TYPE_CHECKING:
     from strop.source.heap import Node
+    from strop.source.usage import Use
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LEAVES = frozenset(["ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment", "n", "s"])  #: no trees
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Code:
     """A function, lambda, class body or module body: what its syntax says."""
 
     __slots__ = (
+        "_all",
+        "_own",
         "body",
         "calls",
         "captured",
@@ -55,6 +58,7 @@ class Code:
         "parent",
         "reads",
         "rebound",
+        "uses",
     )  # fmt: skip
 
     def __init__(self, node: ast.AST, name: str, module: Module, parent: Code | None, cls: Class | None) -> None:
@@ -79,6 +83,21 @@ class Code:
         self.is_async = isinstance(node, ast.AsyncFunctionDef)
         self.hidden = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         self.nodes: dict[object, Node] = {}
+        self.uses: dict[bool, dict[str, Use]] = {}  #: what `usage.uses` found
+        self._all: list[ast.AST] | None = None
+        self._own: list[ast.AST] | None = None
+
+    def walk(self) -> list[ast.AST]:
+        """All of its syntax, level by level; many questions are asked of it, so it is kept."""
+        if self._all is None:
+            self._all = walk([self.node])
+        return self._all
+
+    def own(self) -> list[ast.AST]:
+        """The syntax of its body, without functions and classes in it."""
+        if self._own is None:
+            self._own = walk(self.body, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        return self._own
 
     def place(self, node: ast.AST | None = None) -> Place:
         n = node if node is not None and hasattr(node, "lineno") else self.node
@@ -300,6 +319,29 @@ class _Collector:
             for name in code.globals:
                 module.rebound.add(name)
                 module.locals.add(name)
+
+
+def walk(roots: Sequence[ast.AST], closed: tuple[type[ast.AST], ...] = ()) -> list[ast.AST]:
+    """The trees level by level, like `ast.walk` but without contexts and operators; `closed` ones are not entered."""
+    found = list(roots)
+    for node in found:
+        if not closed or node.__class__ not in closed:
+            found += children(node)
+    return found
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The trees inside a tree, in order, without contexts and operators."""
+    found: list[ast.AST] = []
+    for field in node._fields:
+        if field in _LEAVES:
+            continue
+        value = getattr(node, field, None)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def _parameters(args: ast.arguments) -> list[Parameter]:

@@ -51,6 +51,11 @@ _OPERATORS: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any] | None
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
+_ANSWERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_MAX_PAIRS = 16
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 
 
@@ -330,9 +335,9 @@ class Expressions(Calls):
         for obj in left.objects():
             if isinstance(obj.cls, Class) and self.find_member(self.order(obj.cls), f"__{name}__") is not None:
                 return self.call(self.attribute(obj.value, f"__{name}__", at), Arguments([right]), at)
-        if left.is_known() and right.is_known():
-            return primitive("bool")
-        return UNKNOWN if left.is_unknown() or right.is_unknown() else primitive("bool")
+        if len(left.atoms) * len(right.atoms) > _MAX_PAIRS:
+            return UNKNOWN if left.is_unknown() or right.is_unknown() else primitive("bool")
+        return join_all([_compared(op, a, b) for a in left.atoms for b in right.atoms]) or primitive("bool")
 
     def _if_expression(self, node: ast.IfExp) -> Value:
         test = self.evaluate(node.test)
@@ -439,6 +444,19 @@ def _scalars(name: str, fold: Callable[[Any, Any], Any] | None, a: Const | Primi
     if name == "truediv" or "float" in types:
         return primitive("float")
     return primitive("bool" if types == {"bool"} and name in ("or", "and", "xor") else "int")
+
+
+def _compared(op: ast.cmpop, a: Atom, b: Atom) -> Value:
+    """The answer of a comparison: known for constants; of an argument that nobody passes, as unknown as that is."""
+    strange = next((atom for atom in (a, b) if isinstance(atom, Unknown)), None)
+    if strange is not None:
+        return strange.value if strange.before else UNKNOWN
+    if not isinstance(a, Const) or not isinstance(b, Const):
+        return primitive("bool")
+    try:
+        return const(bool(_ANSWERS[op.__class__](a.constant, b.constant)))
+    except TypeError:
+        return primitive("bool")
 
 
 def _foldable(a: Any, b: Any, name: str) -> bool:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from strop.source.code import children
 from strop.source.facts import Skipped
 from strop.source.rules import declare
 
@@ -251,7 +252,7 @@ def _too_deep(tree: ast.Module) -> int | None:
     """The line at which the tree gets too deep."""
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in children(node)]
         if not level:
             return None
     return next((node.lineno for node in level if isinstance(node, (ast.expr, ast.stmt))), 0)

@@ -37,12 +37,12 @@ def wanted(scan: Scan, *, unsafe: bool) -> list[Finding]:
     return [finding for finding in scan.findings if finding.fixable and finding.safety in allowed]
 
 
-def fix(look: Callable[[], Scan], *, unsafe: bool) -> Fixed:
-    """Plan edits and look again until a round changes nothing."""
+def fix(look: Callable[[], Scan], *, unsafe: bool, accept: Callable[[Finding], bool] = lambda finding: True) -> Fixed:
+    """Plan edits and look again until a round changes nothing; findings that `accept` turns down are left alone."""
     done = Fixed(Plan(), left=look())
     for _ in range(_ROUNDS):
         with pretending(_contents(done.plan)):
-            planned = plan(wanted(done.left, unsafe=unsafe))
+            planned = plan(filter(accept, wanted(done.left, unsafe=unsafe)))
         done.refused = planned.refused
         if not planned.files:
             break

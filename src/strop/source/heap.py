@@ -48,6 +48,13 @@ class Object(Atom):
         self.shuffled = False  #: positions mean nothing any more
         self.readers: dict[Node, None] = {}
 
+    def release(self) -> None:
+        super().release()
+        self.attributes.clear()
+        self.items.clear()
+        self.readers.clear()
+        self.wild = self.keys = NOTHING
+
     def contents(self) -> Value:
         """Every element (every value of a dict)."""
         return join_all([self.wild, *self.items.values()]) if self.items else self.wild
@@ -130,6 +137,12 @@ class Node:
         self.runs = 0
         self.steps = 0
         self.gave_up = ""
+
+    def release(self) -> None:
+        """Let go of other nodes and of objects."""
+        for held in (self.arguments, self.callees, self.callers, self.events, self.parameters, self.frame.cells):
+            held.clear()  # type: ignore[attr-defined]
+        self.frame.owner = self.frame.parent = None
 
 
 def put(cell: Cell, value: Value) -> bool:

@@ -80,6 +80,7 @@ class Program:
         self.records: dict[int, Class] = {}  #: classes that `namedtuple(…)` makes
         self.function_attributes: dict[tuple[Code, str], Cell] = {}
         self.escaped: dict[Code, Place] = {}
+        self.wrappers: dict[Code, Code] = {}  #: what a decorator of the project put around a function
         self.speculated: dict[Code, list[str]] = {}
         self.empty_reads: dict[Cell, Value] = {}  #: what to take for cells that nothing ever writes
         self._frames: dict[Module, Frame] = {}
@@ -427,6 +428,22 @@ class Program:
         for module in [*self.modules.values(), *followed]:
             yield module.code
             yield from module.codes.values()
+
+    def release(self) -> None:
+        """Cut the circles, so that memory is free at once; a garbage collection takes far longer. Nothing can be asked
+        of the program afterwards."""
+        for obj in self._objects.values():
+            obj.release()
+        followed = [module for module in self.project.followed.values() if module is not None]
+        for module in [*self.modules.values(), *followed, *self._namespaces.values()]:
+            for code in [module.code, *module.codes.values()]:
+                for node in code.nodes.values():
+                    node.release()
+                code.nodes.clear()
+            module.codes.clear()
+            module.classes.clear()
+            module.functions.clear()
+            module.tree.body.clear()
 
     def objects_of(self, cls: Class) -> list[Object]:
         return self.instances.get(cls, [])

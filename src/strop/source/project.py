@@ -33,6 +33,7 @@ class Project:
         self._listed: dict[str, bool] = {}
         self._searched: dict[str, list[str]] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
+        self._relatives: dict[tuple[str, int, str], Module | None] = {}
         self._names: set[str] = set()
         for name in names:
             module = self._load(name)
@@ -60,6 +61,12 @@ class Project:
 
     def relative(self, importer: Module, level: int, dotted: str) -> Module | None:
         """The module that `from ..x import` means."""
+        key = importer.file, level, dotted
+        if key not in self._relatives:
+            self._relatives[key] = self._relative(importer, level, dotted)
+        return self._relatives[key]
+
+    def _relative(self, importer: Module, level: int, dotted: str) -> Module | None:
         folder = Path(os.path.realpath(importer.file)).parent
         for _ in range(level - 1):
             folder = folder.parent

@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from strop.source import files
+from strop.source import adopt, files
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
 from strop.source.hybridize import tensorflow
@@ -30,6 +30,10 @@ class Options(Protocol):
     def hints(self) -> bool: ...
     @property
     def max_lines(self) -> int: ...
+    @property
+    def rules(self) -> tuple[str, ...]: ...
+    @property
+    def target(self) -> str: ...
 
 
 class Defaults:
@@ -38,6 +42,8 @@ class Defaults:
     speculate = True
     hints = True
     max_lines = files.MAX_LINES
+    rules: tuple[str, ...] = ()
+    target = "cpu"
 
 
 def scan(paths: Sequence[str], options: Options | None = None) -> Scan:
@@ -68,10 +74,12 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     program = Program(project, hints=options.hints, speculate=options.speculate)
     program.run()
     result = judge(program)
+    result.findings += adopt.findings(project, rules=options.rules, target=options.target)
     result.skipped = project.skipped
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
     result.followed = sorted(module.file for module in project.followed.values() if module is not None)
+    program.release()
     return result
 
 
@@ -79,10 +87,7 @@ def judge(program: Program) -> Scan:
     """Facts and verdicts of every function of a program that has run."""
     effects = Effects(program)
     judged = {id: judge_function(program, effects, id) for id in program.functions}
-    result = Scan([facts for facts, _ in judged.values()], only_outermost(program, judged))
-    for module in _adopt():
-        result.findings += module.findings(program)
-    return result
+    return Scan([facts for facts, _ in judged.values()], only_outermost(program, judged))
 
 
 def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:
@@ -96,10 +101,3 @@ def _torch() -> Any:
     name = "strop.source.hybridize.torch"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
-
-def _adopt() -> list[Any]:
-    name = "strop.source.adopt"
-    if importlib.util.find_spec(name) is None:
-        return []
-    module = importlib.import_module(name)
-    return [module] if hasattr(module, "findings") else []

@@ -10,6 +10,8 @@ speculate = true                    # take `train_step` and `call` at their name
 hints = true                        # take type hints at their word
 max-lines = 50000
 baseline = "strop-baseline.json"
+rules = ["tools/rules"]             # folders with rules of your own for kernels to adopt
+target = "cpu"                      # or "cuda": which kernels are worth adopting
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ else:
     import tomli as tomllib
 
 _PYPROJECT = "pyproject.toml"
+TARGETS = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Settings:
     hints: bool = True
     max_lines: int = MAX_LINES
     baseline: str | None = None
+    rules: tuple[str, ...] = ()
+    target: str = "cpu"
     root: str = field(default=".", compare=False)  #: the folder of pyproject.toml
 
     @classmethod
@@ -105,8 +110,12 @@ def _value(name: str, value: Any, file: Path) -> Any:
         return value
     if kind == "str | None" and isinstance(value, str):
         return str(file.parent / value)
+    if name == "rules" and _is_texts(value):
+        return tuple(str(file.parent / folder) for folder in value)
     if kind == "tuple[str, ...]" and _is_texts(value):
         return tuple(value)
+    if name == "target" and value in TARGETS:
+        return value
     if name == "per_file_ignores" and isinstance(value, dict) and all(_is_texts(codes) for codes in value.values()):
         return tuple((pattern, tuple(codes)) for pattern, codes in value.items())
     expected = {
@@ -114,6 +123,7 @@ def _value(name: str, value: Any, file: Path) -> Any:
         "int": "a positive number",
         "str | None": "a path",
         "tuple[str, ...]": "a list of texts",
+        "str": " or ".join(TARGETS),
     }.get(kind, 'a table such as { "tests/*" = ["STR161"] }')
     raise Problem("STR007", f"[tool.strop] in {file}: `{name.replace('_', '-')}` must be {expected}, got {value!r}")
 
@@ -124,6 +134,8 @@ def _is_texts(value: Any) -> bool:
 
 def _checked(settings: Settings) -> Settings:
     """Selections must name something: a misspelt code would silently find nothing."""
+    if settings.target not in TARGETS:
+        raise Problem("STR001", f"there is no target `{settings.target}`", help=" or ".join(TARGETS))
     asked = (*settings.select, *settings.ignore, *(c for _, codes in settings.per_file_ignores for c in codes))
     for code in asked if asked else ():
         if not code or not any(known.startswith(code) for known in all_rules()):

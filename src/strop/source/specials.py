@@ -271,6 +271,26 @@ def filter_(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> 
     return run.container(at, "iterator", element)
 
 
+@special("torch.nn.Module.children", "torch.nn.Module.modules")
+def submodules(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Value:
+    return run.container(at, "iterator", _submodules(run, receiver))
+
+
+@special("torch.nn.Module.named_children", "torch.nn.Module.named_modules")
+def named_submodules(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Value:
+    return run.container(at, "iterator", tuple_of((primitive("str"), _submodules(run, receiver))))
+
+
+def _submodules(run: Calls, module: Atom | None) -> Value:
+    """What a module holds, as elements or in attributes."""
+    if not isinstance(module, Object):
+        return UNKNOWN
+    found = [run.read_contents(module)]
+    for cell in list(module.attributes.values()):
+        found += [obj.value for obj in run.read(cell).objects() if obj.kind == "instance"]
+    return join_all(found) or UNKNOWN
+
+
 @special("functools.reduce")
 def reduce_(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Value:
     element = run.iterate(args.get(1), at)

@@ -398,6 +398,9 @@ class Body(Expressions):
             applied = self.noted_call(self.evaluate(decorator), Arguments([value]), decorator, None)
             if applied.is_known():
                 value = applied
+        for made in value.atoms:
+            if isinstance(made, Function) and made.code is not code:
+                self.program.wrappers[code] = made.code
         return value
 
     def _class(self, node: ast.ClassDef) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from strop.core.cache import Cache
 from strop.source.baseline import beyond_baseline, on_changed_lines
@@ -21,7 +22,7 @@ from strop.source.facts import Scan, Skipped
 from strop.source.files import GAVE_UP, Text, decode, find, pretended, pretending, read_bytes
 from strop.source.ignore import apply_ignores
 from strop.source.settings import Settings
-from strop.source.store import Store, key_of
+from strop.source.store import Store, digest_of, key_of
 from strop.source.units import groups, units
 
 _WORTH_A_PROCESS = 4_000  # lines; starting one costs about as long as interpreting these
@@ -125,7 +126,10 @@ def _meaning(unit: _Unit) -> str:
     """The settings that change what a scan says; selections are applied later."""
     settings = unit.settings
     roots = [os.path.realpath(root) for root in unit.roots]
-    return repr((settings.speculate, settings.hints, settings.max_lines, roots))
+    rules = [
+        (file, digest_of(file)) for folder in settings.rules for file in sorted(map(str, Path(folder).glob("*.rule")))
+    ]
+    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, roots))
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:

@@ -46,6 +46,13 @@ def uses(code: Code, generous: bool = False) -> dict[str, Use]:
 
     `generous` is for functions that take little else, such as `forward`: there, any name will do for a weak use.
     """
+    known = code.uses.get(generous)
+    if known is None:
+        known = code.uses[generous] = _uses(code, generous)
+    return known
+
+
+def _uses(code: Code, generous: bool) -> dict[str, Use]:
     names = {p.name for p in code.parameters if p.kind not in ("args", "kwargs")} - {code.receiver()}
     strong: dict[str, Use] = {}
     weak: dict[str, Use] = {}
@@ -67,7 +74,7 @@ def uses(code: Code, generous: bool = False) -> dict[str, Use]:
 
 
 def _found(code: Code, names: set[str]) -> Iterator[tuple[str, str, Use]]:
-    for node in _walk(code):
+    for node in code.own():
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
             yield from _attribute(node, node.value.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, (ast.BinOp, ast.UnaryOp, ast.Compare)):
@@ -91,7 +98,7 @@ def _found(code: Code, names: set[str]) -> Iterator[tuple[str, str, Use]]:
 
 def _walked(code: Code, names: set[str]) -> Iterator[tuple[str, Use]]:
     """Parameters that a loop walks, with elements that are used like tensors."""
-    for node in _walk(code):
+    for node in code.own():
         if not isinstance(node, (ast.For, ast.comprehension)) or not isinstance(node.target, ast.Name):
             continue
         if not isinstance(node.iter, ast.Name) or node.iter.id not in names:
@@ -100,16 +107,6 @@ def _walked(code: Code, names: set[str]) -> Iterator[tuple[str, Use]]:
             if strength == "strong" and use.kind == "tensor":
                 yield node.iter.id, Use("tensors", use.line, use.text)
                 break
-
-
-def _walk(code: Code) -> Iterator[ast.AST]:
-    """The body, without functions and classes in it, which have parameters of their own."""
-    waiting: list[ast.AST] = list(code.body)
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            waiting += ast.iter_child_nodes(node)
 
 
 def _attribute(node: ast.Attribute, name: str) -> Iterator[tuple[str, str, Use]]:
@@ -175,7 +172,12 @@ def _operands(
 ) -> Iterator[tuple[str, str, Use]]:
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
-        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            container = node.comparators[0]
+            if isinstance(container, ast.Name) and container.id in names:
+                yield container.id, "other", Use("tensor", node.lineno, ast.unparse(node))
+            return
+        if any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return
     elif isinstance(node, ast.UnaryOp):
         sides = [node.operand]
@@ -192,7 +194,7 @@ def _operands(
 def undecided(code: Code) -> bool:
     """Whether parameters take part in arithmetic of which nobody knows if it is tensor arithmetic."""
     names = {p.name for p in code.parameters if p.default is None and p.annotation is None} - {code.receiver()}
-    operators = [n for n in _walk(code) if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.AugAssign))]
+    operators = [n for n in code.own() if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.AugAssign))]
     return any(True for node in operators for _ in _operands(node, names))
 
 

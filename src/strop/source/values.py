@@ -45,6 +45,10 @@ class Atom:
             self._value = Value((self,))
         return self._value
 
+    def release(self) -> None:
+        """Cut the circle with its own value; nobody uses the atom any more."""
+        self._value = None
+
     def describe(self) -> str:
         return type(self).__name__.lower()
 
@@ -84,10 +88,13 @@ class Primitive(Atom):
 class Tensor(Atom):
     """A tensor (or numpy array). Shapes are tuples of ints and None; None as a whole: not even the rank is known."""
 
-    __slots__ = ("dtype", "framework", "kind", "shape")
+    __slots__ = ("dtype", "framework", "kind", "merged", "shape")
 
-    def __init__(self, framework: str, kind: str, dtype: str | None, shape: tuple[int | None, ...] | None) -> None:
+    def __init__(
+        self, framework: str, kind: str, dtype: str | None, shape: tuple[int | None, ...] | None, merged: bool = False
+    ) -> None:
         super().__init__()
+        self.merged = merged  #: stands for many, and takes in whatever is joined with it: sets must not shrink again
         self.framework = framework  #: torch, tensorflow or numpy
         self.kind = kind  #: tensor, variable, symbolic, sparse, ragged, array
         self.dtype = dtype
@@ -313,12 +320,13 @@ _atoms: dict[tuple[Any, ...], Atom] = {}
 _values: dict[tuple[Atom, ...], Value] = {}
 _joins: dict[tuple[Value, Value], Value] = {}
 NOTHING = Value(())
+_SEVERAL = "one of several things that nobody knows"
 
 
 def forget() -> None:
     """Drop what was interned for an earlier program; constants and unknowns stay."""
     for key in [key for key in _atoms if key[0] not in ("const", "primitive", "unknown", "library")]:
-        del _atoms[key]
+        _atoms.pop(key).release()
     _values.clear()
     _joins.clear()
 
@@ -450,13 +458,14 @@ def _widened(atoms: list[Atom]) -> Value:
         if kinds:
             atoms = [a for a in atoms if not (isinstance(a, Const) and a.type in kinds)]
     tensors = [atom for atom in atoms if isinstance(atom, Tensor)]
-    if len(tensors) > 3:
-        merged = {_merge_tensors([t for t in tensors if (t.framework, t.kind) == k]) for k in _kinds(tensors)}
-        atoms = [atom for atom in atoms if not isinstance(atom, Tensor)] + list(merged)
+    if len(tensors) > 3 or any(t.merged for t in tensors):
+        groups = [[t for t in tensors if (t.framework, t.kind) == kind] for kind in _kinds(tensors)]
+        merged = [_merge_tensors(group) for group in groups]
+        atoms = [atom for atom in atoms if not isinstance(atom, Tensor)] + merged
     unknowns = [atom for atom in atoms if isinstance(atom, Unknown)]
-    if len(unknowns) > 2:
+    if len(unknowns) > 2 or any(atom.why == _SEVERAL for atom in unknowns):
         before = all(atom.before for atom in unknowns)
-        atoms = [a for a in atoms if not isinstance(a, Unknown)] + [unknown("", before).atoms[0]]
+        atoms = [a for a in atoms if not isinstance(a, Unknown)] + [unknown(_SEVERAL, before).atoms[0]]
     if len(set(atoms)) > MAX_ATOMS:
         atoms = sorted(set(atoms), key=lambda atom: atom.serial)[:MAX_ATOMS] + [UNKNOWN.atoms[0]]
     return _intern(tuple(sorted(set(atoms), key=lambda atom: atom.serial)))
@@ -470,7 +479,9 @@ def _merge_tensors(tensors: list[Tensor]) -> Tensor:
     dtypes = {t.dtype for t in tensors}
     shape = merged_shape([t.shape for t in tensors])
     first = tensors[0]
-    return tensor(first.framework, first.kind, dtypes.pop() if len(dtypes) == 1 else None, shape).atoms[0]  # type: ignore[return-value]
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    key = ("tensor", first.framework, first.kind, dtype, shape, "merged")
+    return _interned(key, Tensor, first.framework, first.kind, dtype, shape, True)  # type: ignore[no-any-return]
 
 
 def merged_shape(shapes: list[tuple[int | None, ...] | None]) -> tuple[int | None, ...] | None:

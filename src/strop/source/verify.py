@@ -136,7 +136,7 @@ def job_of(target: str, *, tests: bool = False, arguments: tuple[str, ...] = ())
         file = Path(where).resolve()
         if not function:
             return Job("script", target, str(file), path=(str(file.parent),), arguments=arguments)
-        module, root = _module_of(file)
+        module, root = module_of(file)
         return Job("function", target, str(file), module, function, (root,), arguments)
     if not where or not function.isidentifier() or not all(part.isidentifier() for part in where.split(".")):
         help = "file.py:function, package.module:function, script.py, or --tests FOLDER"
@@ -159,7 +159,7 @@ def verify(
     return found
 
 
-def _module_of(file: Path) -> tuple[str, str]:
+def module_of(file: Path) -> tuple[str, str]:
     parts, folder = [file.stem], file.parent
     while (folder / "__init__.py").exists():
         parts.insert(0, folder.name)
@@ -185,10 +185,10 @@ def _run(job: Job, limits: Limits, python: str, *, eager: bool) -> Run:
         errors_file = Path(folder) / "errors.txt"
         with printed_file.open("wb") as printed, errors_file.open("wb") as errors:
             command = [python, "-X", "utf8", "-c", _START, str(_CHILD), str(task_file)]
-            code = _watched(command, printed, errors, limits, job, side)
+            code = watched(command, printed, errors, limits, job, side)
         answer_file = Path(folder) / "report.json"
         if not answer_file.exists():
-            last = _tail(errors_file)
+            last = tail(errors_file)
             raise Problem("STR603", f"{job.target} ended with code {code} when it was run {side}", help=last)
         answer = json.loads(answer_file.read_text(encoding="utf-8"))
         if answer["error"] is not None and "results" not in answer and "tests" not in answer:
@@ -217,7 +217,7 @@ def _arrays(file: Path) -> dict[str, Any]:
         return dict(stored)
 
 
-def _watched(command: list[str], printed: Any, errors: Any, limits: Limits, job: Job, side: str) -> int:
+def watched(command: list[str], printed: Any, errors: Any, limits: Limits, job: Job, side: str) -> int:
     """Run a command to its end, or end it and everything that it started when it goes beyond its limits."""
     environment = {**os.environ, "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -271,6 +271,6 @@ def _family_bytes(leader: int) -> int:
     return total
 
 
-def _tail(file: Path) -> str:
+def tail(file: Path) -> str:
     lines = file.read_bytes().decode("utf-8", "replace").strip().split("\n")
     return "\n".join(lines[-_SHOWN_LINES:])

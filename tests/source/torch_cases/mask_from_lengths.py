@@ -1,5 +1,5 @@
 # breaks: none
-# says: to_graph safe
+# says: to_graph safe-if
 
 import torch
 

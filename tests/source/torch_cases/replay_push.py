@@ -1,5 +1,5 @@
 # breaks: none
-# says: unknown unsafe STR154 STR170
+# says: unknown safe-if STR154 STR170
 
 from collections import deque
 

@@ -177,6 +177,15 @@ def standing_for(stand_ins: Mapping[int, Tensor]) -> Iterator[None]:
         _real.reset(token)
 
 
+#: the attribute under which a quantised tensor keeps the whole numbers that it was made from
+WHOLE_NUMBERS = "_strop_whole_numbers"
+
+
+def tracing() -> bool:
+    """Whether values may be those of a trace."""
+    return _real.get() is not None
+
+
 def made(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
     """A real tensor even inside a trace: for results that follow from shapes alone."""
     if _real.get() is None:  # leaving modes takes 50 µs even where there are none
@@ -191,6 +200,18 @@ def known(x: Tensor) -> Tensor | None:
     if stand_ins is None or not isinstance(x, torch._subclasses.FakeTensor):
         return x
     return stand_ins.get(id(x))
+
+
+def whole(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Integers as floating-point numbers: those that they were rounded from, constants converted now, or a conversion.
+
+    Generated code does not compute with bytes, so what is quantised and used at once should never become bytes.
+    """
+    floats: Tensor | None = getattr(x, WHOLE_NUMBERS, None)
+    if floats is not None:
+        return floats.to(dtype)
+    constant = known(x)
+    return x.to(dtype) if constant is None else made(constant.to, dtype)
 
 
 def real(x: Tensor, what: str) -> Tensor:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported
+from strop.capture.onnx_ops import Unsupported, byte_products
 
 Function = Callable[[Tensor], Tensor]
+#: the attribute under which weights keep what they are as bytes, and the scale of these
+BYTES = "_strop_bytes"
 
 
 class Kind(NamedTuple):
@@ -32,7 +34,7 @@ class Cell(NamedTuple):
     clip: float | None = None
     coupled: bool = False  # LSTM: the forget gate is one minus the input gate
     product_first: bool = False  # GRU: reset the product of the state, not the state
-    rounded: bool = False  # LSTM: the state is rounded to 8 bits before it is multiplied
+    rounded: bool = False  # LSTM: input and state are rounded to 8 bits before they are multiplied
 
     @property
     def unusual(self) -> bool:
@@ -91,7 +93,7 @@ def take_steps(
     time, (h, *rest) = x.shape[0], states
     c = rest[0] if rest else h
     bias_w, bias_r = b.chunk(2) if b is not None else (None, None)
-    projected = torch.nn.functional.linear(x, w, bias_w)
+    projected = _product(cell, x, w, bias_w)
     steps = _STEPS[cell.kind]
     ys: list[Tensor] = []
     for t in reversed(range(time)) if backwards else range(time):
@@ -111,13 +113,25 @@ def _clipped(cell: Cell, x: Tensor) -> Tensor:
     return x if cell.clip is None else x.clamp(-cell.clip, cell.clip)
 
 
-def rounded_to_bytes(x: Tensor) -> Tensor:
-    """To the 256 evenly spaced values that just hold x and zero."""
+def rounded_to_bytes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The 256 evenly spaced values that just hold x and zero: which of them, their distance, which one is zero."""
     low, high = x.amin().clamp(max=0.0), x.amax().clamp(min=0.0)
     step = (high - low) / 255.0
     step = torch.where(step == 0, torch.ones_like(step), step)
     zero = torch.round((-low / step).clamp(0.0, 255.0))
-    return ((torch.round(x / step) + zero).clamp(0.0, 255.0) - zero) * step
+    return (torch.round(x / step) + zero).clamp(0.0, 255.0), step, zero
+
+
+def _product(cell: Cell, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x @ weight.T + bias, with x rounded to 8 bits first where the cell says so."""
+    if not cell.rounded:
+        return torch.nn.functional.linear(x, weight, bias)
+    value, step, zero = rounded_to_bytes(x)
+    known: tuple[byte_products.Weights, Tensor] | None = getattr(weight, BYTES, None)
+    if known is None:
+        return torch.nn.functional.linear((value - zero) * step, weight, bias)
+    product = byte_products.times(value, zero, known[0]).to(torch.float32) * (step * known[1])
+    return product if bias is None else product + bias
 
 
 def _lstm(
@@ -125,9 +139,7 @@ def _lstm(
     p: Tensor | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     f, g, out = functions
-    if cell.rounded:
-        h = rounded_to_bytes(h)
-    i, o, forget, new = (x + torch.nn.functional.linear(h, r, bias)).chunk(4, 1)
+    i, o, forget, new = (x + _product(cell, h, r, bias)).chunk(4, 1)
     peep = p.chunk(3) if p is not None else None
     if peep is not None:
         i, forget = i + peep[0] * c, forget + peep[2] * c

@@ -19,12 +19,14 @@ from torch._subclasses import FakeTensor
 from strop.capture.onnx import Body, Interpreter, Scope
 from strop.capture.onnx_context import deferring, is_capturing
 from strop.capture.onnx_ops import Unknown, Unsupported, known, made, onnx, scalar
-from strop.capture.onnx_ops.hoisting import hoisted
+from strop.capture.onnx_ops.hoisting import hoisted, settled
 from strop.capture.onnx_parts import cut, described
 from strop.capture.onnx_program import Program
 
 #: rounds times steps of the body; more are not written out
 LONGEST_UNROLLED = 240
+#: steps of two branches, and elements of their results, of which both are computed
+SHORT, FEW = 8, 4096
 #: rounds that a trace counts before it gives up
 MOST_ROUNDS = 100_000
 #: rounds of a loop over constants alone, which capture computes
@@ -53,18 +55,31 @@ def if_(condition: Tensor, *, then_branch: Body, else_branch: Body) -> tuple[Any
 
 
 def _deferred_branch(condition: Tensor, then_branch: Body, else_branch: Body) -> tuple[Any, ...] | None:
-    """A library node that chooses; None where the branches' results differ in type."""
-    results = [_dry(body, ()) for body in (then_branch, else_branch)]
+    """Both branches where they are short, else a library node that chooses; None where their results differ in type.
+
+    Single elements of different rank count as alike: what reads them broadcasts.
+    """
+    bodies = (then_branch, else_branch)
+    results = [_dry(body, ()) for body in bodies]
     if any(not isinstance(value, Tensor) for result in results for value in result):
         return None
+    short = sum(len(body.program.steps) for body in bodies) <= SHORT
+    if short and all(a.dtype == b.dtype and _alike(a, b) for a, b in zip(*results)):
+        shapes = [max((a.shape, b.shape), key=len) for a, b in zip(*results)]
+        return tuple(torch.where(condition.reshape(()), a.reshape(shape), b.reshape(shape))
+                     for a, b, shape in zip(*results, shapes))  # fmt: skip
     if described(results[0]) != described(results[1]):
         return None
-    cuts = [cut(body.program, body.scope, ()) for body in (then_branch, else_branch)]
+    cuts = [cut(body.program, body.scope, ()) for body in bodies]
     yielded: list[Tensor] = torch.ops.strop.onnx_branch(
         f"{cuts[0].key} {cuts[1].key}", condition, cuts[0].values + cuts[1].values,
         cuts[0].parameters + cuts[1].parameters, [len(cuts[0].values), len(cuts[0].parameters)], described(results[0]),
     )  # fmt: skip
     return tuple(yielded)
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    return a.numel() <= FEW and (a.shape == b.shape or a.numel() == b.numel() == 1)
 
 
 def _dry(body: Body, inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -262,6 +277,7 @@ def _deferred_loop(
     if condition is None or len(body.outputs) != 1 + len(states) or not all(isinstance(s, Tensor) for s in states):
         return None
     body, varying = _without_invariants(body, states, True)
+    body = settled(body)
     carried = [states[i] for i in varying]
     head: list[Any] = [_number(0), condition]
     results = _round_types(head, carried, [], body)

@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, ints, made, onnx, scalar
+from strop.capture.onnx_ops import Unsupported, counters, ints, made, numbers, onnx, scalar
 from strop.capture.onnx_ops.element_types import dtype_of
 
 
@@ -45,6 +45,14 @@ def constant_of_shape(shape: Tensor, *, value: Tensor | None = None) -> Tensor:
 
 @onnx("Range")
 def range_(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) -> Tensor:
+    counted = counters.between(start, limit, _step(delta))
+    if counted is not None:
+        return (
+            torch.arange(counted, dtype=torch.int64)
+            .mul(int(_step(delta)))
+            .add(start.to(torch.int64).reshape(()))
+            .to(start.dtype)
+        )
     first, stop, step = (scalar(v, w) for v, w in ((start, "the start"), (limit, "the limit"), (delta, "the step")))
     if step == 0:
         raise Unsupported("a range with a step of zero")
@@ -53,6 +61,12 @@ def range_(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) 
         wide = torch.float64 if start.dtype == torch.float64 else torch.float32
         return torch.arange(count, dtype=wide).mul(step).add(first).to(start.dtype)
     return torch.arange(count, dtype=torch.int64).mul(step).add(first).to(start.dtype)
+
+
+def _step(delta: Tensor) -> float:
+    """The step of a range over whole numbers, or 0 where it is not known."""
+    value = numbers(delta) if not delta.is_floating_point() else None
+    return float(value[0]) if value and len(value) == 1 else 0.0
 
 
 @onnx("EyeLike")

@@ -15,6 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from strop.capture.onnx import Body, Scope
+from strop.capture.onnx_ops import known
 from strop.capture.onnx_program import Program, Step
 
 #: operators that treat every slice of a new first dimension alike, if their other inputs have no more dimensions
@@ -51,6 +52,34 @@ def hoisted(body: Body, fixed: frozenset[str]) -> Body:
     narrowed = replace(program, steps=tuple(replace(s, dead=[]) for s in ordered),
                        captured=tuple(dict.fromkeys((*program.captured, *outside))))  # fmt: skip
     return type(body)(_trimmed(narrowed), body.interpreter, scope)
+
+
+def settled(body: Body) -> Body:
+    """The body without the steps that compute the same in every round: they run once, around it."""
+    program, scope = body.program, body.scope.inner()
+    scope.values.update(program.constants)
+    fixed = {*program.captured, *program.constants}
+    own = {name for step in program.steps for name in step.outputs}
+    made: list[str] = []
+    left: list[Step] = []
+    for step in program.steps:
+        plain = step.operator is not None and not step.captured and not step.op.startswith(("Random", "Bernoulli"))
+        same = all(name in fixed for name in step.inputs if name)
+        if not plain or not same or not any(_brought(scope.values[name]) for name in step.inputs if name):
+            left.append(step)  # what depends on parameters alone is done once in any case, and better
+            continue
+        body.interpreter._step(step, scope)
+        fixed.update(step.outputs)
+        made += [name for name in step.outputs if name]
+    if not made:
+        return body
+    kept = tuple(dict.fromkeys((*program.captured, *(name for name in made if name in own))))
+    narrowed = replace(program, steps=tuple(replace(s, dead=[]) for s in left), captured=kept)
+    return type(body)(_trimmed(narrowed), body.interpreter, scope)
+
+
+def _brought(value: Any) -> bool:
+    return isinstance(value, Tensor) and known(value) is None
 
 
 def _whole(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import onnx, scaled
+from strop.capture.onnx_ops import byte_products, onnx, scaled
 
 
 @onnx("Gemm")
@@ -16,7 +18,8 @@ def gemm(
     """alpha·A·B + beta·C; the exporters' form, transB with a row as C, is `linear`."""
     if alpha == 1 and beta == 1 and not transA and (c is None or c.dim() == 1):
         columns = 0 if transB else 1
-        exact = scaled.product(lambda x, y: x @ (y.t() if transB else y), a, b, columns, -1, c)
+        on_bytes = partial(byte_products.matmul, columns=columns)
+        exact = scaled.product(lambda x, y: x @ (y.t() if transB else y), on_bytes, a, b, columns, -1, c)
         if exact is not None:
             return exact
     if transA:
@@ -33,5 +36,5 @@ def gemm(
 
 @onnx("MatMul")
 def matmul(a: Tensor, b: Tensor) -> Tensor:
-    exact = scaled.product(torch.matmul, a, b, -1, -1) if b.dim() > 1 else None
+    exact = scaled.product(torch.matmul, byte_products.matmul, a, b, -1, -1) if b.dim() > 1 else None
     return torch.matmul(a, b) if exact is None else exact

@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, find, onnx
-from strop.capture.onnx_ops.cells import Cell, rounded_to_bytes
+from strop.capture.onnx_ops import Call, Unsupported, find, known, made, onnx, tracing, whole
+from strop.capture.onnx_ops.byte_products import weights_of
+from strop.capture.onnx_ops.cells import BYTES, Cell
 from strop.capture.onnx_ops.quantised import (
     along,
     dynamic_quantize_linear,
     integer_matmul,
     requantised,
     saturated,
-    whole,
 )
 from strop.capture.onnx_ops.recurrent import LSTM_ORDER, recurrent
 
@@ -168,7 +168,7 @@ def dynamic_quantize_lstm(
     The sequence is rounded to 8 bits as a whole, the state at every step.
     """
     cell = Cell("lstm", clip, bool(input_forget), rounded=True)
-    return recurrent(cell, LSTM_ORDER, rounded_to_bytes(x), _weights(w, w_scale, w_zero), _weights(r, r_scale, r_zero),
+    return recurrent(cell, LSTM_ORDER, x, _weights(w, w_scale, w_zero), _weights(r, r_scale, r_zero),
                      b, p, sequence_lens, [initial_h, initial_c], direction, activations, activation_alpha,
                      activation_beta, 0)  # fmt: skip
 
@@ -178,4 +178,11 @@ def _weights(w: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
     directions = w.shape[0]
     by = scale.reshape(directions, 1, -1)
     offset = whole(zero, torch.float32).reshape(directions, 1, -1)
-    return ((whole(w, torch.float32) - offset) * by).transpose(1, 2)
+    result = ((whole(w, torch.float32) - offset) * by).transpose(1, 2)
+    values, points = known(w), known(zero)
+    if tracing() and values is not None and points is not None:
+        each = made(lambda: points.reshape(directions, -1))
+        parts = [weights_of(made(values.select, 0, d), made(each.select, 0, d), -1) for d in range(directions)]
+        if all(part is not None for part in parts):
+            setattr(result, BYTES, [(part, by[d, 0]) for d, part in enumerate(parts)])
+    return result

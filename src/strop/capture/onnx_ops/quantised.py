@@ -1,7 +1,7 @@
 """Quantised operators.
 
-Products of small integers are computed in floating point: in float32 where the weights prove that no partial sum can
-pass 2²⁴, so that every one of them is an exact integer, and in float64 elsewhere.
+Products with known weights are computed on bytes (`byte_products`), others in floating point: in float32 where the
+weights prove that no partial sum can pass 2²⁴, so that every one of them is an exact integer, and in float64 elsewhere.
 """
 
 from __future__ import annotations
@@ -13,15 +13,25 @@ import torch
 from onnx import TensorProto
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, find, known, made, onnx, scalar
+from strop.capture.onnx_ops import (
+    WHOLE_NUMBERS,
+    Call,
+    Unsupported,
+    byte_products,
+    find,
+    known,
+    made,
+    onnx,
+    scalar,
+    whole,
+)
 from strop.capture.onnx_ops.casts import converted
 from strop.capture.onnx_ops.element_types import CARRIERS, FLOAT8, PLAIN, RANGES, dtype_of
-from strop.capture.onnx_ops.scaled import SCALED
+from strop.capture.onnx_ops.scaled import SCALED, Scaled
+from strop.capture.onnx_ops.windows import same_pads
 
 #: every integer up to here is a float32
 EXACT = 2**24
-#: the attribute under which a quantised tensor keeps the whole numbers that it was made from
-_FLOATS = "_strop_whole_numbers"
 DTYPES = {**PLAIN, **CARRIERS}
 
 
@@ -44,22 +54,10 @@ def along(parameter: Tensor, x: Tensor, axis: int, block_size: int = 0) -> Tenso
     return parameter.repeat_interleave(size, axis).narrow(axis, 0, x.shape[axis])
 
 
-def whole(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Integers as floating-point numbers: those that they were rounded from, constants converted now, or a conversion.
-
-    Generated code does not compute with bytes, so what is quantised and used at once should never become bytes.
-    """
-    floats: Tensor | None = getattr(x, _FLOATS, None)
-    if floats is not None:
-        return floats.to(dtype)
-    constant = known(x)
-    return x.to(dtype) if constant is None else made(constant.to, dtype)
-
-
 def as_bytes(floats: Tensor, dtype: torch.dtype) -> Tensor:
     """Whole numbers in an integer type; `whole` finds the way back."""
     result = floats.to(dtype)
-    setattr(result, _FLOATS, floats)
+    setattr(result, WHOLE_NUMBERS, floats)
     return result
 
 
@@ -114,7 +112,7 @@ def dequantize_linear(
         value = value - along(whole(zero_point, torch.float32), x, axis, block_size)
     made_of = (value * along(scale, x, axis, block_size).to(torch.float32)).to(result)
     if result == torch.float32 and (scale.numel() == 1 or scale.dim() == 1):
-        setattr(made_of, SCALED, (value, scale, axis % max(x.dim(), 1)))
+        setattr(made_of, SCALED, Scaled(value, scale, axis % max(x.dim(), 1), x, zero_point))
     return made_of
 
 
@@ -155,7 +153,10 @@ def exact_dtype(weight: Tensor, zero_point: Tensor | None, axes: Sequence[int], 
 
 
 def integer_matmul(a: Tensor, b: Tensor, a_zero: Tensor | None, b_zero: Tensor | None) -> Tensor:
-    """(a - a_zero) @ (b - b_zero), exact, as floating-point numbers; zero points per row of a and per column of b."""
+    """(a - a_zero) @ (b - b_zero), exact, as int32 or floats; zero points per row of a and per column of b."""
+    product = byte_products.matmul(a, b, a_zero, b_zero)
+    if product is not None:
+        return product
     dtype = exact_dtype(b, b_zero, (-2 if b.dim() > 1 else 0,), b.shape[-2 if b.dim() > 1 else 0])
     left = centred(a, a_zero, dtype, -2 if a.dim() > 1 else 0)
     return torch.matmul(left, centred(b, b_zero, dtype, -1))
@@ -164,7 +165,13 @@ def integer_matmul(a: Tensor, b: Tensor, a_zero: Tensor | None, b_zero: Tensor |
 def integer_conv(
     x: Tensor, w: Tensor, x_zero: Tensor | None, w_zero: Tensor | None, bias: Tensor | None, attributes: dict[str, Any]
 ) -> Tensor:
-    """A convolution of centred integers (so that padding is their zero), exact, as floating-point numbers."""
+    """A convolution of centred integers (so that padding is their zero), exact, as int32 or floating-point numbers."""
+    rank = w.dim() - 2
+    stride, dilation = (list(attributes[name] or [1] * rank) for name in ("strides", "dilations"))
+    before, after = same_pads(x.shape[2:], w.shape[2:], stride, dilation, attributes["auto_pad"], attributes["pads"])
+    exact = byte_products.conv(x, w, x_zero, w_zero, stride, dilation, before, after, attributes["group"])
+    if exact is not None:
+        return exact if bias is None else exact + bias.reshape(-1, *[1] * rank)
     dtype = exact_dtype(w, w_zero, range(1, w.dim()), w[0].numel() if w.shape[0] else 0)
     if bias is not None:
         dtype = torch.float64
@@ -193,6 +200,8 @@ def conv_integer(
 
 def requantised(product: Tensor, scale: Tensor, zero_point: Tensor, element_type: int) -> Tensor:
     """An exact product, times its scale, rounded and saturated."""
+    if not product.is_floating_point():
+        product = product.to(torch.float32)
     return saturated(torch.round(product * scale.to(product.dtype)) + whole(zero_point, product.dtype), element_type)
 
 

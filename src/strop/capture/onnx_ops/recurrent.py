@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from strop.capture.onnx_ops import Unsupported, ints, known, onnx
-from strop.capture.onnx_ops.cells import CELLS, Cell, activation, take_steps
+from strop.capture.onnx_ops.cells import BYTES, CELLS, Cell, activation, take_steps
 
 #: more steps than this are taken by a library node
 MOST_STEPS = 24
@@ -114,7 +114,7 @@ def recurrent(
     whole = x.shape[0]
     if steps < whole:
         x = x[:steps]
-    gates = [Weights(w[d], r[d], b[d] if b is not None else None, p[d] if p is not None else None)
+    gates = [Weights(_part(w, d), _part(r, d), b[d] if b is not None else None, p[d] if p is not None else None)
              for d in range(directions)]  # fmt: skip
     functions = _activations(cell, activations, alpha, beta, directions)
     plain = not cell.unusual and p is None and all(f.names == CELLS[cell.kind].usual for f in functions)
@@ -130,6 +130,14 @@ def recurrent(
     if layout:
         return y.permute(2, 0, 1, 3), *(s.transpose(0, 1) for s in last)
     return y, *last
+
+
+def _part(weights: Tensor, direction: int) -> Tensor:
+    """The weights of one direction, with what is known of them as bytes."""
+    own, kept = weights[direction], getattr(weights, BYTES, None)
+    if kept is not None:
+        setattr(own, BYTES, kept[direction])
+    return own
 
 
 def _lengths(sequence_lens: Tensor | None, time: int) -> tuple[Tensor | None, int]:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from strop.capture.builder import broadcast
-from strop.capture.onnx_ops import Call, Unsupported, floats, ints, made, onnx, scalar
+from strop.capture.onnx_ops import Call, Unsupported, counters, floats, ints, made, numbers, onnx, scalar
 
 #: no model repeats its input more often than that
 LONGEST_PAD = 2**22
@@ -130,6 +130,11 @@ def slice_by_attributes(
 
 @onnx("Slice", since=10)
 def slice_(x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor | None = None, steps: Tensor | None = None) -> Tensor:
+    if starts.numel() == 1 and (steps is None or numbers(steps) == [1]):
+        axis = 0 if axes is None else int(scalar(axes, "the axes"))
+        counted = counters.sliced(x, starts, ends, axis)
+        if counted is not None:
+            return counted
     return _sliced(
         x,
         ints(starts, "where the slice starts"),

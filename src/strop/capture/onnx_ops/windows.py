@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, ints, made, onnx, scaled
+from strop.capture.onnx_ops import Call, Unsupported, byte_products, ints, made, onnx, scaled
 from strop.capture.onnx_ops.shapes import padded
 
 _CONVS = (F.conv1d, F.conv2d, F.conv3d)
@@ -61,7 +62,10 @@ def conv(
             return _CONVS[rank - 1](x, w, b, stride, before, dilation, group)
         return _CONVS[rank - 1](_space_padded(x, before, after, 0), w, b, stride, [0] * rank, dilation, group)
 
-    exact = scaled.product(convolved, x, w, 0, -1 - rank, b)
+    on_bytes = partial(
+        byte_products.conv, stride=stride, dilation=dilation, before=before, after=after, groups=group
+    )  # fmt: skip
+    exact = scaled.product(convolved, on_bytes, x, w, 0, -1 - rank, b)
     return convolved(x, w, b) if exact is None else exact
 
 

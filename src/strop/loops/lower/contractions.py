@@ -30,9 +30,14 @@ def value_of(scratch: Buffer) -> Expr:
     return Load(scratch, ())
 
 
-def accumulate(acc: Buffer, loops: Sequence[Loop], a: Expr, b: Expr) -> tuple[Store, Nest]:
+def accumulate(acc: Buffer, loops: Sequence[Loop], a: Expr, b: Expr, product: str = "mul") -> tuple[Store, Nest]:
     """acc = Σ a·b over the loops."""
-    return store(acc, (), zero(acc.dtype)), Nest(tuple(loops), (store(acc, (), apply("mul", a, b), "sum"),))
+    return store(acc, (), zero(acc.dtype)), Nest(tuple(loops), (store(acc, (), apply(product, a, b), "sum"),))
+
+
+def _product(c: Context) -> str:
+    """What is summed up: products of numbers, or of the four bytes in each."""
+    return "dot4" if c.node.op.startswith("byte_") else "mul"
 
 
 def inside(*pairs: tuple[Index, int]) -> tuple[Guard, ...]:
@@ -43,7 +48,7 @@ def inside(*pairs: tuple[Index, int]) -> tuple[Guard, ...]:
 # ---- matrix products -------------------------------------------------------------------------------------------------
 
 
-@lowering("linear")
+@lowering("linear", "byte_linear")
 def linear(c: Context) -> list[Nest]:
     shape = c.node.shape
     rows, n = c.loops("m", shape[:-1]), parallel("n", shape[-1])
@@ -53,7 +58,7 @@ def linear(c: Context) -> list[Nest]:
     if len(c.node.inputs) == 3:
         total = apply("add", total, c.read(2, n))
     body = (
-        *accumulate(acc, (k,), c.read(0, *rows, k), c.read(1, n, k)),
+        *accumulate(acc, (k,), c.read(0, *rows, k), c.read(1, n, k), _product(c)),
         store(c.out, (*rows, n), total),
     )
     return [c.nest((*rows, n), *body, scratch=(acc,))]
@@ -88,7 +93,7 @@ def _convolvable(node: Node) -> Verdict:
     return yes()
 
 
-@lowering("conv", check=_convolvable)
+@lowering("conv", "byte_conv", check=_convolvable)
 def conv(c: Context) -> list[Nest]:
     """y[n, oc, o] = bias[oc] + Σ x[n, ic, o·stride + k·dilation - before] · w[oc, ic, k], or its transpose."""
     return _transposed(c) if c.attr("transposed") else _direct(c)
@@ -162,7 +167,8 @@ def _convolution(c: Context, outer: tuple[Loop, ...], inner: tuple[Loop, ...], p
     total = value_of(acc)
     if len(c.node.inputs) == 3:
         total = apply("add", total, c.read(2, outer[1]))
-    return [c.nest(outer, *accumulate(acc, inner, pixel, weight), store(c.out, outer, total), scratch=(acc,))]
+    products = accumulate(acc, inner, pixel, weight, _product(c))
+    return [c.nest(outer, *products, store(c.out, outer, total), scratch=(acc,))]
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------

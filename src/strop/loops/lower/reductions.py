@@ -15,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from strop.core.dtypes import is_float
 from strop.graph.ir import Node
-from strop.loops.index import Index, Var, flatten
+from strop.loops.index import Index, Var, flatten, index_of
 from strop.loops.ir import Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, neutral
 from strop.loops.lower import Context, as_index, lowering, store
 from strop.loops.lower.pointwise import apply, cast, like
 
+#: sums of more elements are made in two steps
+LONGEST_SUM = 4096
 #: operator → how a store combines
 FOLDS = {"sum": "sum", "mean": "sum", "prod": "prod", "amax": "max", "amin": "min", "any": "any", "all": "all"}
 
@@ -80,11 +83,31 @@ def reduction(c: Context) -> list[Nest]:
     axes = Axes(c.node, c.node.attrs["dims"], c.node.attrs["keepdim"])
     acc = c.scratch("acc", c.dtype)
     inner = axes.inner("k")
-    body = fold(acc, tuple(inner.values()), cast(axes.read(c, inner), c.dtype), FOLDS[c.node.op])
+    value = cast(axes.read(c, inner), c.dtype)
+    before: list[Nest] = []
+    long = [dim for dim, loop in inner.items() if loop.extent > 1]
+    if FOLDS[c.node.op] == "sum" and is_float(c.dtype) and axes.count > LONGEST_SUM and len(long) > 1:
+        rows, value = _rows_first(c, axes, inner, value, long[-1])
+        before.append(rows)
+        del inner[long[-1]]
+    body = fold(acc, tuple(inner.values()), value, FOLDS[c.node.op])
     result: Expr = at(acc)
     if c.node.op == "mean":
         result = apply("div", result, like(result, float(axes.count)))
-    return [c.nest(axes.outer, *body, store(c.out, axes.target, result), scratch=[acc])]
+    return [*before, c.nest(axes.outer, *body, store(c.out, axes.target, result), scratch=[acc])]
+
+
+def _rows_first(c: Context, axes: Axes, inner: dict[int, Loop], value: Expr, last: int) -> tuple[Nest, Expr]:
+    """The sums along one dimension, which the sum of everything adds up: rounding errors grow with the longest chain
+    of additions, and a whole image in one chain has cost two digits."""
+    walked = {dim: Loop(Var(f"r{dim}", loop.extent)) for dim, loop in inner.items() if dim != last}
+    made = {inner[dim].var: index_of(loop.var) for dim, loop in walked.items()}
+    loops = (*axes.outer, *walked.values())
+    sums = c.temporary("rows", c.dtype, [loop.extent for loop in loops])
+    acc = c.scratch("acc", c.dtype)
+    body = fold(acc, (inner[last],), value.substitute(made), "sum")
+    rows = c.nest(loops, *body, store(sums, loops, at(acc)), scratch=[acc], suffix="rows")
+    return rows, at(sums, *axes.outer, *(loop for dim, loop in inner.items() if dim != last))
 
 
 @lowering("argmax", "argmin")

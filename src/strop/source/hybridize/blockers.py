@@ -125,7 +125,7 @@ def _iterations(program: Program, id: str, events: list[Event]) -> Iterator[Reas
     code = program.code(id)
     names = own_parameters(program, id)
     loops: dict[tuple[int, int], str] = {}
-    for node in ast.walk(code.node):
+    for node in code.walk():
         over = node.iter if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) else None
         if (
             isinstance(over, ast.Call)
@@ -186,7 +186,7 @@ def _dtypes(program: Program, id: str) -> Iterator[Reason]:
         (e.place.line, e.place.column, e.place.end_column): e for e in program.events(id) if isinstance(e, Call)
     }
     met: dict[str, dict[str, Place]] = {}
-    for node in ast.walk(code.node):
+    for node in code.walk():
         if not isinstance(node, ast.BinOp):
             continue
         for side in (node.left, node.right):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from strop.source.code import Code
+from strop.source.code import Code, walk
 from strop.source.events import Branch, Call, Event, Iteration, Other, Write
 from strop.source.facts import Place
 from strop.source.hybridize.break_table import Entry, class_names, is_tensor, lookup, takes
@@ -110,7 +110,7 @@ def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
 
 def _has_message(code: Code, place: Place) -> bool:
     """Whether an `assert` has a message that is not a constant."""
-    for node in ast.walk(code.node):
+    for node in code.walk():
         if isinstance(node, ast.Assert) and span(code.place(node.test)) == span(place):
             return node.msg is not None and not isinstance(node.msg, ast.Constant)
     return False
@@ -130,7 +130,7 @@ def _is_asked(program: Program, code: Code, node: ast.AST) -> bool:
 
 def _text_at(program: Program, code: Code, place: Place) -> ast.AST | None:
     """The f-string or call of `format` at a place."""
-    for node in ast.walk(code.node):
+    for node in code.walk():
         if isinstance(node, ast.FormattedValue) and span(code.place(node)) == span(place):
             return node
     return node_at(program, code, place)
@@ -155,7 +155,7 @@ def _is_read(program: Program, code: Code, node: ast.AST | None, deep: bool = Tr
             name = parent.targets[0].id
             loads = [
                 n
-                for n in ast.walk(code.node)
+                for n in code.walk()
                 if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
             ]
             return any(_is_read(program, code, load, False) for load in loads)
@@ -189,12 +189,7 @@ def _write(event: Write) -> Iterator[Break]:
 
 def of_syntax(program: Program, code: Code) -> Iterator[Break]:
     """What no event tells of: classes, `.grad_fn`, and membership tests that decide something."""
-    waiting: list[ast.AST] = list(code.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            continue
-        waiting += ast.iter_child_nodes(node)
+    for node in walk(code.body, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         if isinstance(node, ast.ClassDef):
             text = f"class `{node.name}` is defined here"
             yield Break("python-object", "Invalid call to __build_class__", text, code.place(node))
@@ -203,9 +198,38 @@ def of_syntax(program: Program, code: Code) -> Iterator[Break]:
         elif isinstance(node, ast.Slice) and _bounded_by_tensor(program, code, node):
             gb, text = "Dynamic slicing with Tensor arguments", f"`{ast.unparse(node)}` has a tensor as a bound"
             yield Break("tensor-to-python", gb, text, code.place(node), soft=True)
+        elif isinstance(node, ast.Subscript) and (name := _walked_index(program, code, node)):
+            text = f"`{name}` is an element of a tensor and an index in `{ast.unparse(node)}`"
+            yield Break("tensor-to-python", "Data dependent operator", text, code.place(node))
         elif isinstance(node, ast.Compare) and _looks_for_tensor(program, code, node):
             text = f"the truth of `{ast.unparse(node)}` depends on the data of a tensor"
             yield Break("data-dependent-branch", _BRANCHING, text, code.place(node))
+
+
+def _walked_index(program: Program, code: Code, node: ast.Subscript) -> str:
+    """The variable of a loop over a tensor that is an index here: Dynamo asks for its value."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    names = [part.id for part in indices if isinstance(part, ast.Name)]
+    if not names:
+        return ""
+    loops = [n for n in code.walk() if isinstance(n, (ast.For, ast.comprehension))]
+    walked = {name for loop in loops for name in _elements(program, code, loop.target, loop.iter)}
+    return next((name for name in names if name in walked), "")
+
+
+def _elements(program: Program, code: Code, target: ast.expr, source: ast.expr) -> Iterator[str]:
+    """Variables that a loop sets to elements of tensors, also through `zip` and `enumerate`."""
+    called = source.func.id if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) else ""
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    if called == "enumerate" and len(parts) == 2 and isinstance(source, ast.Call) and source.args:
+        yield from _elements(program, code, parts[1], source.args[0])
+    elif called == "zip" and isinstance(source, ast.Call):
+        for part, argument in zip(parts, source.args):
+            yield from _elements(program, code, part, argument)
+    elif isinstance(target, ast.Name):
+        value = value_of(program, code, source)
+        if value is not None and value.only_tensors():
+            yield target.id
 
 
 def _bounded_by_tensor(program: Program, code: Code, node: ast.Slice) -> bool:

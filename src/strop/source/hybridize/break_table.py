@@ -131,10 +131,18 @@ def _scalar_index(program: Program, code: Code, event: Call) -> bool:
     return index.func.attr in ("argmax", "argmin") and len(index.args) == (0 if own else 1)
 
 
-def _key_gives_tensor(program: Program, code: Code, event: Call) -> bool:
-    key = dict(event.kwargs).get("key")
-    functions = [atom for atom in key.atoms if isinstance(atom, Function)] if key is not None else []
+def _gives_tensor(value: Value | None) -> bool:
+    """Whether a function that is passed in returns tensors."""
+    functions = [atom for atom in value.atoms if isinstance(atom, Function)] if value is not None else []
     return any(node.result.is_tensor() for f in functions for node in f.code.nodes.values())
+
+
+def _filters_tensors(event: Call) -> bool:
+    """`filter(predicate, tensors)` with a predicate that answers with a tensor, or none."""
+    predicate = _argument(event, 0)
+    if predicate is not None and (predicate.is_none() or not any(isinstance(a, Function) for a in predicate.atoms)):
+        return _holds_tensor(_argument(event, 1))
+    return _gives_tensor(predicate)
 
 
 def _decides(program: Program, code: Code, event: Call) -> bool:
@@ -152,9 +160,35 @@ def _decides(program: Program, code: Code, event: Call) -> bool:
     if not isinstance(child, ast.Assign) or child.value is not node or not isinstance(child.targets[0], ast.Name):
         return False
     name = child.targets[0].id
-    tests = [n.test for n in ast.walk(code.node) if isinstance(n, (ast.If, ast.While, ast.IfExp))]
-    tests += [n.slice for n in ast.walk(code.node) if isinstance(n, ast.Subscript)]
+    tests: list[ast.AST] = [n.test for n in code.walk() if isinstance(n, (ast.If, ast.While, ast.IfExp))]
+    tests += [n.slice for n in code.walk() if isinstance(n, ast.Subscript)]
     return any(isinstance(n, ast.Name) and n.id == name for test in tests for n in ast.walk(test))
+
+
+#: of these, a number that is not known while tracing may be an argument
+_TAKES_ANY = frozenset("add sub mul div clamp clip full pow tensor maximum minimum print abs min max int float".split())
+
+
+def _shapes(program: Program, code: Code, event: Call) -> bool:
+    """Whether a number, directly or through a variable, is passed to something that needs to know it."""
+    node = node_at(program, code, event.place)
+    parent = parents_of(program, code).get(node) if node is not None else None
+    name = parent.targets[0].id if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) else ""
+    for call in code.walk():
+        if not isinstance(call, ast.Call) or call is node:
+            continue
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if called in _TAKES_ANY:
+            continue
+        given = [inner for a in (*call.args, *call.keywords) for inner in _passed(a)]
+        if any(a is node or (isinstance(a, ast.Name) and a.id == name) for a in given):
+            return True
+    return False
+
+
+def _passed(argument: ast.AST) -> list[ast.AST]:
+    inner = argument.value if isinstance(argument, (ast.keyword, ast.Starred)) else argument
+    return list(inner.elts) if isinstance(inner, (ast.Tuple, ast.List)) else [inner]
 
 
 def class_names(value: Value) -> list[str]:
@@ -178,6 +212,12 @@ def _lacks(event: Call, rest: str) -> bool:
     return not _has(event, name) and len(event.args) <= int(index)
 
 
+def _passed_tensor(event: Call, rest: str) -> bool:
+    name, _, index = rest.partition(":")
+    value = dict(event.kwargs).get(name) or _argument(event, int(index))
+    return is_tensor(value)
+
+
 #: what `when` may say: words with a digit ask about that argument
 CONDITIONS: dict[str, Callable[[Program, Code, Call, str], bool]] = {
     "tensor": lambda p, c, e, _: takes(e, is_tensor),
@@ -194,13 +234,16 @@ CONDITIONS: dict[str, Callable[[Program, Code, Call, str], bool]] = {
     "one": lambda p, c, e, _: len(e.args) == 1 and not e.kwargs,
     "none given": lambda p, c, e, _: not e.args and not e.kwargs,
     "has": lambda p, c, e, rest: _has(e, rest),
+    "passed": lambda p, c, e, rest: _passed_tensor(e, rest),
     "no": lambda p, c, e, rest: _lacks(e, rest),
     "true": lambda p, c, e, rest: dict(e.kwargs).get(rest, e.result).constant() is True,
     "not": lambda p, c, e, rest: not (e.args and e.args[0].constant() is False),
-    "key gives tensor": lambda p, c, e, _: _key_gives_tensor(p, c, e),
+    "key gives tensor": lambda p, c, e, _: _gives_tensor(dict(e.kwargs).get("key")),
+    "function0 gives tensor": lambda p, c, e, _: _filters_tensors(e),
     "whole numbers": lambda p, c, e, _: (
         e.receiver is not None and all((t.dtype or "").startswith(("int", "uint")) for t in e.receiver.tensors())
     ),
     "text receiver": lambda p, c, e, _: e.receiver is not None and e.receiver.only("str"),
     "decides": lambda p, c, e, _: _decides(p, c, e),
+    "shapes": lambda p, c, e, _: _shapes(p, c, e),
 }

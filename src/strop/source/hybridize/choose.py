@@ -17,7 +17,7 @@ from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.break_table import lookup
-from strop.source.hybridize.breaks import breaks
+from strop.source.hybridize.breaks import breaks, own_breaks
 from strop.source.hybridize.parameters import computes_tensors
 from strop.source.hybridize.syntax import guards_of, node_at, reaching
 from strop.source.interpret import Program
@@ -76,11 +76,18 @@ def status(program: Program, id: str) -> Status:
     cache = _statuses.setdefault(program, {})
     if id not in cache:
         found = Status(gave_up=program.gave_up(id))
-        for b, chain in breaks(program, id):
+        for b, chain in [*breaks(program, id), *_around(program, id)]:
             (found.conditional if b.unless else found.certain).append((b, chain))
         found.strangers = _strangers(program, id)
         cache[id] = found
     return cache[id]
+
+
+def _around(program: Program, id: str) -> list[tuple[Break, tuple[Place, ...]]]:
+    """Breaks of the function that a decorator puts in its place: that is what gets compiled."""
+    code = program.code(id)
+    wrapper = program.wrappers.get(code)
+    return [(b, (code.place(),)) for b in own_breaks(program, wrapper.id)] if wrapper is not None else []
 
 
 def _strangers(program: Program, id: str) -> list[Stranger]:

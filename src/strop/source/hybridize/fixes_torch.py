@@ -213,7 +213,7 @@ def _meets_tensor(program: Program, code: Code, node: ast.BinOp) -> bool:
 def _used_in_arithmetic(program: Program, code: Code, name: str) -> bool:
     """Every use of the variable is an operand of an operator whose result is a tensor."""
     parents = parents_of(program, code)
-    uses = [n for n in ast.walk(code.node) if isinstance(n, ast.Name) and n.id == name]
+    uses = [n for n in code.walk() if isinstance(n, ast.Name) and n.id == name]
     loads = [n for n in uses if isinstance(n.ctx, ast.Load)]
     if len(uses) - len(loads) != 1 or not loads:
         return False
@@ -274,7 +274,7 @@ def _lifted(program: Program, code: Code, name: str) -> tuple[Edit, ...]:
         node = next(
             (
                 n
-                for n in ast.walk(program.code(caller).node)
+                for n in program.code(caller).walk()
                 if isinstance(n, ast.Call) and (n.lineno, n.col_offset) == (place.line, place.column)
             ),
             None,

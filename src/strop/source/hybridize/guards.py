@@ -17,9 +17,15 @@ from strop.source.facts import Place
 from strop.source.interpret import Program
 from strop.source.values import Const, Unknown, Value
 
-#: `sometimes`: in some round of a loop, or at some call; both branches are taken then
-Truth = Literal["always", "never", "sometimes", "maybe"]
-_OPPOSITE: dict[Truth, Truth] = {"always": "never", "never": "always", "sometimes": "sometimes", "maybe": "maybe"}
+#: `sometimes`: in some round of a loop, or at some call; both branches are taken then. `often`: as a rule
+Truth = Literal["always", "never", "sometimes", "often", "maybe"]
+_OPPOSITE: dict[Truth, Truth] = {
+    "always": "never",
+    "never": "always",
+    "sometimes": "sometimes",
+    "often": "maybe",
+    "maybe": "maybe",
+}
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 Span = tuple[tuple[int, int], tuple[int, int]]
 
@@ -48,7 +54,7 @@ class Guards:
         self._values: dict[tuple[int, int, int, int], Value] = {}
         if any(
             isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match))
-            for node in ast.walk(code.node)
+            for node in code.walk()
         ):
             for event in program.events(code.id):
                 if isinstance(event, Branch):
@@ -57,7 +63,7 @@ class Guards:
             self._guards = [*self._block(code.body, ())]
         else:
             self._guards = []
-        self._ignored = [_span(node) for node in ast.walk(code.node) if isinstance(node, ast.Raise)]
+        self._ignored = [_span(node) for node in code.walk() if isinstance(node, ast.Raise)]
 
     def around(self, place: Place) -> list[Guard]:
         at = (place.line, place.column)
@@ -149,6 +155,8 @@ class Guards:
             return "always" if test.value else "never"
         if _mentions(test, loops, self._changed):
             return "sometimes"
+        if isinstance(test, ast.Attribute) and test.attr == "training":
+            return "often"  # a module is made for training; only `eval()` changes that
         place = self.code.place(test)
         value = self._values.get((place.line, place.column, place.end_line, place.end_column))
         return "maybe" if value is None else _truth(value)
@@ -163,7 +171,7 @@ def _truth(value: Value) -> Truth:
         return "always" if constants.pop() else "never"
     # an argument that nobody passes has its default, if that is what leads there
     return (
-        "always"
+        "often"
         if constants == {True} and all(isinstance(atom, Unknown) and atom.before for atom in others)
         else "maybe"
     )
@@ -180,7 +188,7 @@ def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> b
 
 def _state(code: Code) -> Iterator[str]:
     """Attributes and globals that the function itself sets."""
-    for node in ast.walk(code.node):
+    for node in code.walk():
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
         )

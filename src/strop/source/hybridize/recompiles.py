@@ -57,7 +57,7 @@ def _counting(program: Program, code: Code) -> Iterator[Write]:
     writes = [event for event in program.events(code.id) if isinstance(event, Write) and event.outside is True]
     if not writes:
         return
-    augmented = {(n.lineno, n.target.col_offset) for n in ast.walk(code.node) if isinstance(n, ast.AugAssign)}
+    augmented = {(n.lineno, n.target.col_offset) for n in code.walk() if isinstance(n, ast.AugAssign)}
     for event in writes:
         if guards_of(program, code).reached(event.place)[0] != "always":
             continue
@@ -101,7 +101,7 @@ def _varies(parameter: ParameterFacts) -> bool:
 
 
 def _decides(code: Code, name: str) -> bool:
-    for node in ast.walk(code.node):
+    for node in code.walk():
         ranges = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
         if ranges and any(_is_name(part, name) for part in ast.walk(node)):
             return True
@@ -153,7 +153,7 @@ def compiled_in_loops(program: Program, code: Code) -> list[Reason]:
 
 
 def _is_decorator(code: Code, place: Place) -> bool:
-    for node in ast.walk(code.node):
+    for node in code.walk():
         for decorator in getattr(node, "decorator_list", ()):
             if decorator.lineno <= place.line <= decorator.end_lineno:
                 return True
@@ -165,7 +165,7 @@ def _in_loop(code: Code, place: Place) -> bool:
         isinstance(node, _LOOPS)
         and node.lineno <= place.line <= (node.end_lineno or node.lineno)
         and not _is_header(node, place)
-        for node in ast.walk(code.node)
+        for node in code.walk()
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
+from strop.source.code import Code, children
 from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.hybridize.guards import Guards, Truth
@@ -50,9 +50,10 @@ def syntax_of(program: Program, code: Code) -> dict[tuple[int, int, int, int], a
     cache = _of(program).syntax
     if code not in cache:
         found: dict[tuple[int, int, int, int], ast.AST] = {}
-        for node in ast.walk(code.node):
+        for node in code.walk():
             if isinstance(node, ast.expr):
-                found.setdefault(span(code.place(node)), node)
+                end, column = node.end_lineno or node.lineno, node.end_col_offset or 0
+                found.setdefault((node.lineno, node.col_offset, end, column), node)
         cache[code] = found
     return cache[code]
 
@@ -60,7 +61,7 @@ def syntax_of(program: Program, code: Code) -> dict[tuple[int, int, int, int], a
 def parents_of(program: Program, code: Code) -> dict[ast.AST, ast.AST]:
     cache = _of(program).parents
     if code not in cache:
-        cache[code] = {child: node for node in ast.walk(code.node) for child in ast.iter_child_nodes(node)}
+        cache[code] = {child: node for node in code.walk() for child in children(node)}
     return cache[code]
 
 
@@ -113,7 +114,7 @@ def value_of(program: Program, code: Code, node: ast.expr) -> Value | None:
 
 def _variable(program: Program, code: Code, name: str) -> Value | None:
     stores = [
-        n for n in ast.walk(code.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        n for n in code.walk() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
     ]
     parameter = program.parameters(code.id).get(name)
     if not stores:

@@ -284,7 +284,7 @@ def can_lift(program: Program, id: str, name: str) -> bool:
         if isinstance(event, Call) and any(t.startswith("tensorflow.Tensor.__") for t in event.targets):
             operators[event.place.line, event.place.column, event.place.end_column] = event
     operands = 0
-    for node in ast.walk(code.node):
+    for node in code.walk():
         if isinstance(node, ast.BinOp):
             for side, other in ((node.left, node.right), (node.right, node.left)):
                 if (

@@ -30,6 +30,7 @@ from strop.source.rules import RULES
 from strop.source.usage import undecided
 
 _MAX_REASONS = 12
+_UNCLEAR = "nobody knows whether its arguments are tensors"
 _ONCE = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__")
 #: what a training script does around the part that is worth compiling
 _DRIVING = ("training-loop", "autograd-inside", "input-output")
@@ -72,7 +73,7 @@ def _decide(program: Program, id: str, facts: Function, state: Status, repeated:
         facts.reasons.append(Reason(NO_COMPUTATION, "it computes nothing with tensors", code.place()))
     elif facts.tensor_computation is False:
         facts.verdict = "unknown"
-        facts.reasons.append(Reason(UNDETERMINED, "nobody knows whether its arguments are tensors", code.place()))
+        facts.reasons.append(Reason(UNDETERMINED, _UNCLEAR, code.place()))
     elif unseen or state.gave_up or not program.nodes(id):
         facts.verdict = "unknown"
         for stranger in unseen[:4]:
@@ -95,9 +96,12 @@ def _decide(program: Program, id: str, facts: Function, state: Status, repeated:
 
 
 def _rate(facts: Function, state: Status, changes: bool) -> None:
-    if state.certain or facts.verdict == "unknown":
+    unclear = facts.verdict == "unknown" and [r.message for r in facts.reasons if r.code == UNDETERMINED] == [_UNCLEAR]
+    if state.certain or (facts.verdict == "unknown" and not unclear):
         facts.safety = "unsafe"
         return
+    if unclear:
+        facts.assumptions.append("its arguments are tensors or numbers")
     for b, _ in state.conditional:
         text = f"not (`{b.unless}`) whenever it runs compiled: otherwise {b.message}"
         if text not in facts.assumptions:

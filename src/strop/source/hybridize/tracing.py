@@ -97,12 +97,12 @@ def _arrays(code: Code, events: list[Event]) -> Iterator[str]:
     tensors = set(_tensor_parameters(code))
     filled = {
         target.id
-        for node in _nodes(code)
+        for node in code.own()
         if isinstance(node, ast.Assign) and node.lineno in arrays
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in _nodes(code):
+    for node in code.own():
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             continue
         if isinstance(node.ctx, ast.Store) and node.value.id in filled and node.lineno in computed:
@@ -126,10 +126,10 @@ def _control(code: Code, events: list[Event]) -> Iterator[str]:
     }
     walked = {(e.place.line, e.place.column) for e in events if isinstance(e, Iteration) and e.over.only_tensors()}
     bound_before = {parameter.name: 0 for parameter in code.parameters}
-    for node in _nodes(code):
+    for node in code.own():
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bound_before[node.id] = min(bound_before.get(node.id, node.lineno), node.lineno)
-    for node in _nodes(code):
+    for node in code.own():
         if isinstance(node, ast.If) and _at(node.test, node) & conditions:
             yield from _branches(code, node, bound_before)
         elif isinstance(node, (ast.While, ast.For)):
@@ -149,7 +149,7 @@ def _branches(code: Code, node: ast.If, bound: dict[str, int]) -> Iterator[str]:
         side = 0 if name in sides[0] else 1
         if leaves[side] or leaves[1 - side] or bound.get(name, node.lineno) < node.lineno:
             continue
-        if any(isinstance(n, ast.Name) and n.id == name and n.lineno > _end(node) for n in _nodes(code)):
+        if any(isinstance(n, ast.Name) and n.id == name and n.lineno > _end(node) for n in code.own()):
             yield f"`{name}` has a value on both sides of the branch on a tensor at {code.place(node)}"
     returns = [n for n in ast.walk(node) if isinstance(n, ast.Return)]
     kinds = {_empty(r) for r in returns}
@@ -163,7 +163,7 @@ def _empty(statement: ast.Return) -> bool:
 
 def _falls_through(code: Code, node: ast.If) -> bool:
     """Whether another path ends without a value."""
-    later = [n for n in _nodes(code) if isinstance(n, ast.Return) and n.lineno > _end(node)]
+    later = [n for n in code.own() if isinstance(n, ast.Return) and n.lineno > _end(node)]
     both = all(any(isinstance(s, (ast.Return, ast.Raise)) for s in side) for side in (node.body, node.orelse))
     return not both and (not later or any(_empty(r) for r in later))
 
@@ -207,7 +207,7 @@ def _end(node: ast.stmt) -> int:
 
 
 def _exceptions(code: Code) -> Iterator[str]:
-    for node in _nodes(code):
+    for node in code.own():
         if isinstance(node, ast.ExceptHandler):
             written = "" if node.type is None else ast.unparse(node.type)
             if not written or "errors." in written or written in _WIDE or written.endswith("ArgumentError"):
@@ -268,7 +268,7 @@ def _weak_receiver(program: Program, code: Code) -> Iterator[str]:
     if receiver is None or code.is_class_method or not {receiver, "super"} & _read(code.node):
         return
     for caller, place in program.callers(code.id):
-        for node in _nodes(program.code(caller)):
+        for node in program.code(caller).own():
             if not isinstance(node, ast.Call) or (node.lineno, node.col_offset) != (place.line, place.column):
                 continue
             inner = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -360,12 +360,12 @@ def _is_python(value: Value) -> bool:
 def _rebound(outer: Code, code: Code, name: str) -> bool:
     """Whether the variable is assigned after the function was defined, or in a loop around nothing in particular."""
     start = getattr(code.node, "lineno", 0)
-    looping = [n for n in _nodes(outer) if isinstance(n, (ast.For, ast.While))]
-    for node in _nodes(outer):
+    looping = [n for n in outer.own() if isinstance(n, (ast.For, ast.While))]
+    for node in outer.own():
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Store):
             continue
         if node.lineno > start or any(loop.lineno <= node.lineno <= _end(loop) for loop in looping):
-            first = all(n.lineno >= node.lineno for n in _nodes(outer) if isinstance(n, ast.Name) and n.id == name)
+            first = all(n.lineno >= node.lineno for n in outer.own() if isinstance(n, ast.Name) and n.id == name)
             if not first:
                 return True
     return False
@@ -391,7 +391,7 @@ def _mutated(program: Program) -> set[Object]:
     for code in program.codes():
         if not code.nodes or code.short in ("__init__", "build"):
             continue
-        loops = [n for n in _nodes(code) if isinstance(n, (ast.For, ast.While))]
+        loops = [n for n in code.own() if isinstance(n, (ast.For, ast.While))]
         in_module = isinstance(code.node, ast.Module)
         for event in program.events(code.id):
             if not isinstance(event, Write) or event.to is None or event.kind not in ("element", "method", "delete"):
@@ -406,16 +406,3 @@ def _mutated(program: Program) -> set[Object]:
 def _calls(loop: ast.AST) -> bool:
     """A loop that calls functions by name, beside methods such as `append`."""
     return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) for n in ast.walk(loop))
-
-
-def _nodes(code: Code) -> list[ast.AST]:
-    """The nodes of a function without those of functions inside it."""
-    found: list[ast.AST] = []
-    body: list[ast.AST] = [*code.body] or list(ast.iter_child_nodes(code.node))
-    waiting = body[::-1]
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
-    return found

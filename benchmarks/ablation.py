@@ -1,0 +1,72 @@
+"""Joint against separate: the same networks with layouts and loops chosen in four ways, timed in turns.
+
+python benchmarks/ablation.py [NETWORK …] [--threads 1] [--seconds 20] [--json FILE]
+
+channels_last   every tensor channels last, then the loops
+blocked         every tensor in blocks of a vector's worth of channels (N C/b H W b), then the loops
+apart           every nest picks the layouts that it likes best alone; where neighbours disagree there is a copy
+joint           layouts and loops of the whole network together: what `strop.compile` does
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import get_args
+
+import torch
+
+from strop.core.config import Layouts, Options
+from strop.run.zoo import load
+from strop.session import Session
+
+NETWORKS = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "unet", "yolo", "tcn")
+POLICIES = ("channels_last", "blocked", "apart", "joint")
+assert set(POLICIES) == set(get_args(Layouts))
+
+
+def measure(name: str, threads: int, seconds: float) -> dict[str, float]:
+    """Median milliseconds of each way."""
+    model, inputs = load(name)
+    with torch.no_grad():
+        programs = {
+            policy: Session(model, inputs, options=Options(cache=False, layouts=policy), threads=threads).module
+            for policy in POLICIES
+        }
+        expected = model(*inputs)
+        for program in programs.values():
+            torch.testing.assert_close(program(*inputs), expected, rtol=1e-3, atol=1e-4)
+        times: dict[str, list[float]] = {policy: [] for policy in POLICIES}
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for policy, program in programs.items():
+                start = time.perf_counter()
+                program(*inputs)
+                times[policy].append(time.perf_counter() - start)
+    return {policy: statistics.median(taken) * 1e3 for policy, taken in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    found = {}
+    print(f"| network | {' | '.join(f'{policy}, ms' for policy in POLICIES)} | joint × best fixed |")
+    print(f"| --- |{' ---: |' * (len(POLICIES) + 1)}")
+    for name in given.networks:
+        found[name] = times = measure(name, given.threads, given.seconds)
+        ratio = min(times["channels_last"], times["blocked"]) / times["joint"]
+        print(f"| {name} | {' | '.join(f'{times[p]:.2f}' for p in POLICIES)} | {ratio:.2f} |", flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

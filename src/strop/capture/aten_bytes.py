@@ -1,0 +1,85 @@
+"""Products of quantised tensors: four bytes in every i32 of both sides, which one instruction multiplies and adds.
+
+`packed` puts the k-th bytes of the four quarters of a dimension together, so that packing reads whole vectors; any
+order serves as long as both sides share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from strop.capture.builder import Builder
+from strop.capture.registry import RULES
+from strop.graph.ir import Node, Type
+
+BYTES = 4
+_CONVS = (F.conv1d, F.conv2d, F.conv3d)
+
+
+def packed(x: Tensor, dim: int) -> Tensor:
+    """Whole numbers from 0 to 255, four to an int32; zeros fill up the dimension."""
+    dim %= x.dim()
+    short = -x.shape[dim] % BYTES
+    if short:
+        x = F.pad(x, [0, 0] * (x.dim() - 1 - dim) + [0, short])
+    parts = x.unflatten(dim, (BYTES, x.shape[dim] // BYTES)).unbind(dim)
+    low, high = (even + odd * 2**8 for even, odd in (parts[:2], parts[2:]))
+    return low.to(torch.int32) + (high.to(torch.int32) << 16)
+
+
+def unpacked(x: Tensor, dim: int, signed: bool) -> Tensor:
+    """The other way round, as float64."""
+    shifts = range(0, 8 * BYTES, 8)
+    parts = [((x << (24 - s)) >> 24) if signed else ((x >> s) & 0xFF) for s in shifts]
+    return torch.cat(parts, dim).to(torch.float64)
+
+
+def _pairs(padding: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """What is padded before and after each dimension, of all befores and all afters."""
+    rank = len(padding) // 2
+    return tuple(zip(padding[:rank], padding[rank:]))
+
+
+@torch.library.custom_op("strop::byte_linear", mutates_args=())
+def byte_linear(x: Tensor, weight: Tensor) -> Tensor:
+    """x @ weight.T on packed bytes: unsigned ones in x, signed ones in the weight."""
+    return F.linear(unpacked(x, -1, False), unpacked(weight, -1, True)).to(torch.int32)
+
+
+@byte_linear.register_fake
+def _(x: Tensor, weight: Tensor) -> Tensor:
+    return x.new_empty([*x.shape[:-1], weight.shape[0]])
+
+
+@torch.library.custom_op("strop::byte_conv", mutates_args=())
+def byte_conv(x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int]) -> Tensor:
+    """A convolution on bytes that are packed along the channels; zeros are padded before and after each dimension."""
+    pads = [p for pair in reversed(_pairs(padding)) for p in pair]
+    pixels = F.pad(unpacked(x, 1, False), pads)
+    return _CONVS[len(stride) - 1](pixels, unpacked(weight, 1, True), None, stride, 0, dilation).to(torch.int32)
+
+
+@byte_conv.register_fake
+def _(x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int]) -> Tensor:
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, weight.shape[2:])]
+    extents = [(e + sum(p) - r) // s + 1 for e, p, r, s in zip(x.shape[2:], _pairs(padding), reach, stride)]
+    return x.new_empty([x.shape[0], weight.shape[0], *extents])
+
+
+def _linear(b: Builder, x: Node, weight: Node) -> Node:
+    return b.node("byte_linear", (x, weight), Type("i32", b.call.shape))
+
+
+def _conv(
+    b: Builder, x: Node, weight: Node, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+) -> Node:
+    return b.node("byte_conv", (x, weight), Type("i32", b.call.shape), stride=tuple(stride), padding=_pairs(padding),
+                  dilation=tuple(dilation), groups=1, transposed=False)  # fmt: skip
+
+
+RULES["strop.byte_linear.default"] = _linear
+RULES["strop.byte_conv.default"] = _conv

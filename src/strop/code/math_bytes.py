@@ -1,0 +1,60 @@
+"""Sums of products of bytes: `dot4` on i32 that hold four bytes each, unsigned on one side, signed on the other.
+
+Machines with VNNI have one instruction for it; x86 before that multiplies pairs of 16 bits. Elsewhere it is arithmetic.
+"""
+
+from __future__ import annotations
+
+from strop.code.algebra import Term
+from strop.code.frame import Frame
+
+_VNNI = {4: "128", 8: "256", 16: "512"}
+_PAIRS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+
+
+def dot4(x: Term, y: Term) -> Term:
+    """Σ of four products, by arithmetic on i32."""
+    total = (x & 255) * ((y << 24) >> 24)
+    for shift in (8, 16, 24):
+        total = total + ((x.op("lshr", shift)) & 255) * ((y << (24 - shift)) >> 24)
+    return total
+
+
+def accumulate(frame: Frame, kind: str, a: str, b: str, total: str, lanes: int) -> str:
+    """total + dot4(a, b) by the instructions that `kind` of machine has (`Target.byte_products`)."""
+    code = frame.code
+    vector = f"<{lanes} x i32>"
+    if kind == "vnni" and lanes in _VNNI:
+        name = f"@llvm.x86.avx512.vpdpbusd.{_VNNI[lanes]}"
+        frame.names.declared[f"declare {vector} {name}({vector}, {vector}, {vector})"] = None
+        return code.let(f"call {vector} {name}({vector} {total}, {vector} {a}, {vector} {b})")
+    if kind and lanes in _PAIRS:
+        halves = f"<{2 * lanes} x i16>"
+        name = f"@{_PAIRS[lanes]}"
+        frame.names.declared[f"declare {vector} {name}({halves}, {halves})"] = None
+        for x, y in zip(_split(frame, a, lanes, False), _split(frame, b, lanes, True)):
+            product = code.let(f"call {vector} {name}({halves} {x}, {halves} {y})")
+            total = code.let(f"add {vector} {total}, {product}")
+        return total
+    product = dot4(Term(code, a, "i32", lanes), Term(code, b, "i32", lanes))
+    return (product + Term(code, total, "i32", lanes)).name
+
+
+def _split(frame: Frame, x: str, lanes: int, signed: bool) -> tuple[str, str]:
+    """Even and odd bytes, each widened to 16 bits."""
+    key = ("bytes", x, lanes, signed)
+    found = frame.find(key)
+    if found is None:
+        code, kind = frame.code, f"<{2 * lanes} x i16>"
+        pairs = code.let(f"bitcast <{lanes} x i32> {x} to {kind}")
+        if signed:
+            up = code.let(f"shl {kind} {pairs}, splat (i16 8)")
+            even, odd = (code.let(f"ashr {kind} {name}, splat (i16 8)") for name in (up, pairs))
+        else:
+            even, odd = (
+                code.let(f"and {kind} {pairs}, splat (i16 255)"),
+                code.let(f"lshr {kind} {pairs}, splat (i16 8)"),
+            )
+        found = frame.scope.values[key] = f"{even} {odd}"
+    even, odd = found.split()
+    return even, odd

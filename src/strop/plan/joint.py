@@ -1,0 +1,233 @@
+"""Layouts for all tensors together, each combination paid for with the loops that it allows.
+
+Every tensor that windows move over may lie channels last or in blocks of a vector's worth of channels. What a nest
+costs depends on the layouts of what it reads and writes, because the schedule does: each combination is scheduled, and
+the cost model (`plan/cost.py`) guesses its cycles. A tensor may also be kept twice, written in one layout and copied to
+the other for some of its readers, which costs the copy. The cheapest of all combinations is found exactly
+(`plan/eliminate.py`): a chain of convolutions that would like blocks takes them if what they save pays for its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+
+from strop.core.config import Layouts
+from strop.loops.ir import Buffer, Nest, loads
+from strop.loops.layout import Layout, blocked, channels_last, relayout
+from strop.loops.lower.driver import Step
+from strop.loops.program import border_copy, lay_out, writes
+from strop.plan.eliminate import Table, cheapest
+
+Price = Callable[[Nest], float]
+Prices = dict[tuple[int, int], float]  # by the layouts of what the contraction reads and of the rest
+Pads = Mapping[Buffer, Mapping[int, tuple[int, int]]]
+LAST, BLOCKS = 0, 1
+NAMES = {LAST: "channels last", BLOCKS: "blocks of channels"}
+TWIN = ".again"
+MOST_STATEMENTS = 8
+HOPELESS = 1.2  # times what channels last cost
+MOST_APART = 5  # tensors of a nest that may lie in different ways
+BLOCKS_MUST_SAVE = 0.02  # of a nest's cycles: less is within the model's error
+
+
+@dataclass(frozen=True)
+class State:
+    """How a tensor is kept: the layout in which it is written, and the one to which it is copied, if any."""
+
+    written: int
+    copied: int | None = None
+
+    @property
+    def available(self) -> tuple[int, ...]:
+        return (self.written,) if self.copied is None else (self.written, self.copied)
+
+
+@dataclass
+class Chosen:
+    """Steps with layouts applied, which layout each tensor got, and those that are kept in two."""
+
+    steps: list[Step]
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def choose(
+    steps: Sequence[Step], wanted: Sequence[Buffer], pads: Pads, lanes: int, price: Price, policy: Layouts
+) -> Chosen:
+    """Layouts for the wanted tensors, by the policy: all together, all alike, or each nest for itself."""
+    work = _Joint(steps, wanted, pads, lanes, price)
+    return work.applied(work.states(policy))
+
+
+class _Joint:
+    def __init__(self, steps: Sequence[Step], wanted: Sequence[Buffer], pads: Pads, lanes: int, price: Price) -> None:
+        self.steps, self.wanted, self.price = list(steps), list(wanted), price
+        self.layouts = {
+            b: (channels_last(len(b.shape), pads.get(b)), blocked(len(b.shape), lanes, pads.get(b))) for b in wanted
+        }
+        self.free = {b for b in wanted if b.shape[1] % lanes == 0 and b.shape[1] > lanes} - _tangled(steps)
+        self.nests = [(i, step, _sides(step, self.free)) for i, step in enumerate(self.steps) if isinstance(step, Nest)]
+        self.nests = [(i, nest, sides) for i, nest, sides in self.nests if sides.touched]
+
+    # ---- what combinations cost ----
+
+    def cycles(self, nest: Nest, inside: int, outside: int, sides: _Sides) -> float:
+        """A nest whose contraction reads one layout and whose results lie in another."""
+        kinds = (
+            dict.fromkeys(self.wanted, LAST)
+            | dict.fromkeys(sides.outside, outside)
+            | dict.fromkeys(sides.inside, inside)
+        )
+        found = self.price(relayout(nest, {b: self._laid(b, kind) for b, kind in kinds.items()}))
+        return found * (1.0 + BLOCKS_MUST_SAVE * (inside + outside) / 2)
+
+    def _laid(self, buffer: Buffer, kind: int) -> tuple[Buffer, Layout]:
+        layout = self.layouts[buffer][kind]
+        return replace(buffer, shape=layout.shape(buffer.shape)), layout
+
+    def prices(self, nest: Nest, sides: _Sides) -> Prices:
+        """What a nest costs in each way that it may read and write. Nests of many statements (Winograd's transforms run
+        along channels) stay as they are, and where blocks alone are far too dear, mixtures are not tried."""
+        found = {(LAST, LAST): self.cycles(nest, LAST, LAST, sides)}
+        if len(nest.stores) > MOST_STATEMENTS:
+            return found
+        most = (BLOCKS if sides.inside else LAST, BLOCKS if sides.outside else LAST)
+        found[most] = self.cycles(nest, *most, sides)
+        if most == (BLOCKS, BLOCKS) and found[most] < HOPELESS * found[LAST, LAST]:
+            for pair in ((LAST, BLOCKS), (BLOCKS, LAST)):
+                found[pair] = self.cycles(nest, *pair, sides)
+        return found
+
+    def copying(self, buffer: Buffer, written: int, copied: int) -> float:
+        twin = replace(buffer, name=buffer.name + TWIN)
+        self.layouts.setdefault(twin, self.layouts[buffer])
+        pair = {buffer: self._laid(buffer, written), twin: self._laid(twin, copied)}
+        return self.price(relayout(border_copy(buffer, twin), pair))
+
+    # ---- choosing ----
+
+    def states(self, policy: Layouts) -> dict[Buffer, State]:
+        if policy == "channels_last" or not self.free:
+            return {b: State(LAST) for b in self.wanted}
+        if policy == "blocked":
+            return {b: State(BLOCKS if b in self.free else LAST) for b in self.wanted}
+        chosen = self._together() if policy == "joint" else self._apart()
+        return {b: chosen.get(b, State(LAST)) for b in self.wanted}
+
+    def _together(self) -> dict[Buffer, State]:
+        domain = (State(LAST), State(BLOCKS), State(LAST, BLOCKS), State(BLOCKS, LAST))
+        tables = []
+        for buffer in self.wanted:
+            if buffer in self.free:
+                costs = [0.0, 0.0, self.copying(buffer, LAST, BLOCKS), self.copying(buffer, BLOCKS, LAST)]
+                tables.append(Table((buffer,), np.array(costs)))
+        for _, nest, sides in self.nests:
+            tables += self._tables(sides, self.prices(nest, sides), domain)
+        found = cheapest({b: len(domain) for b in self.wanted if b in self.free}, tables)
+        return {b: domain[s] for b, s in found.items()}
+
+    def _tables(
+        self, sides: _Sides, prices: Mapping[tuple[int, int], float], domain: tuple[State, ...]
+    ) -> list[Table[Buffer]]:
+        """What each combination of the states of a nest's tensors costs; many tensors lie all alike."""
+        some = sides.touched if len(sides.touched) <= MOST_APART else sides.touched[:1]
+        costs = np.empty([len(domain)] * len(some))
+        for states in product(domain, repeat=len(some)):
+            kept = dict(zip(some, states)) if len(some) > 1 else dict.fromkeys(sides.touched, states[0])
+            allowed = [cost for pair, cost in prices.items() if sides.allows(*pair, kept)]
+            costs[tuple(map(domain.index, states))] = min(allowed, default=np.inf)
+        alike = np.where(np.eye(len(domain), dtype=bool), 0.0, np.inf)
+        return [Table(some, costs), *(Table((some[0], other), alike) for other in sides.touched[len(some) :])]
+
+    def _apart(self) -> dict[Buffer, State]:
+        """What each nest would like best if it were alone; where a reader disagrees with the writer there is a copy."""
+        chosen: dict[Buffer, State] = {}
+        likes = []
+        for _, nest, sides in self.nests:
+            fixed = {chosen[b].written for b in sides.written if b in chosen}
+            prices = {pair: cost for pair, cost in self.prices(nest, sides).items() if not fixed or pair[1] in fixed}
+            inside, outside = min(prices, key=prices.__getitem__)
+            chosen.update({b: State(outside) for b in sides.written})
+            likes += [(b, inside) for b in sides.inside]
+            likes += [(b, outside) for b in sides.outside]
+        for buffer, kind in likes:
+            if kind not in chosen.setdefault(buffer, State(kind)).available:
+                chosen[buffer] = State(chosen[buffer].written, kind)
+        return chosen
+
+    # ---- doing it ----
+
+    def applied(self, states: Mapping[Buffer, State]) -> Chosen:
+        layouts = {b: self._laid(b, state.written) for b, state in states.items()}
+        names = {b.name: NAMES[state.written] for b, state in states.items()}
+        steps = list(self.steps)
+        twins: dict[Buffer, Buffer] = {}
+        for buffer, state in states.items():
+            if state.copied is not None:
+                twin = twins[buffer] = replace(buffer, name=buffer.name + TWIN)
+                self.layouts.setdefault(twin, self.layouts[buffer])
+                layouts[twin] = self._laid(twin, state.copied)
+                names[twin.name] = NAMES[state.copied]
+        for position, nest, sides in self.nests:
+            kept = {b: states[b] for b in sides.touched}
+            if not any(b in twins for b in sides.touched):
+                continue
+            prices = {pair: cost for pair, cost in self.prices(nest, sides).items() if sides.allows(*pair, kept)}
+            inside, outside = min(prices, key=prices.__getitem__)
+            wants = {**dict.fromkeys(sides.outside, outside), **dict.fromkeys(sides.inside, inside)}
+            other = {b: (twins[b], Layout()) for b, kind in wants.items() if b in twins and kind != states[b].written}
+            steps[position] = relayout(nest, {b: pair for b, pair in other.items() if b not in sides.written})
+        made = _with_copies(steps, twins)
+        return Chosen(lay_out(made, layouts), {b.name: layout for b, (_, layout) in layouts.items()}, names)
+
+
+def _tangled(steps: Sequence[Step]) -> set[Buffer]:
+    """Results of nests that write several, where others write into one of them, too."""
+    writers: dict[Buffer, int] = {}
+    for step in steps:
+        for buffer in writes(step):
+            writers[buffer] = writers.get(buffer, 0) + 1
+    several = [writes(step) for step in steps if len(writes(step)) > 1]
+    return {b for results in several if any(writers[r] > 1 for r in results) for b in results}
+
+
+def _with_copies(steps: Sequence[Step], twins: Mapping[Buffer, Buffer]) -> list[Step]:
+    """Steps with each copy right behind the last step that writes what it copies."""
+    last = {b: i for i, step in enumerate(steps) if isinstance(step, Nest) for b in step.writes if b in twins}
+    made: list[Step] = []
+    for i, step in enumerate(steps):
+        made.append(step)
+        made += [border_copy(b, twins[b]) for b, at in last.items() if at == i]
+    return made
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The tensors of a nest that may lie in more than one way: those that its contraction reads, and the others, which
+    lie alike: results, and what is read where they are finished."""
+
+    inside: tuple[Buffer, ...]
+    outside: tuple[Buffer, ...]
+    written: tuple[Buffer, ...]
+
+    @property
+    def touched(self) -> tuple[Buffer, ...]:
+        return (*self.inside, *self.outside)
+
+    def allows(self, inside: int, outside: int, kept: Mapping[Buffer, State]) -> bool:
+        reads = all(inside in kept[b].available for b in self.inside)
+        others = all(outside in kept[b].available for b in self.outside if b not in self.written)
+        return reads and others and all(outside == kept[b].written for b in self.written)
+
+
+def _sides(nest: Nest, free: set[Buffer]) -> _Sides:
+    scratch = set(nest.all_scratch)
+    written = tuple(b for b in nest.writes if b in free)
+    finishing = {load.buffer for s in nest.stores if s.target not in scratch for load in loads(s)}
+    reads = [b for b in nest.reads if b in free and b not in written]
+    inside = tuple(b for b in reads if b not in finishing)
+    return _Sides(inside, (*written, *(b for b in reads if b in finishing)), written)

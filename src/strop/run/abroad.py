@@ -1,0 +1,83 @@
+"""Compiling for another machine: everything but running it, and what it should take there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from strop.core.cache import Cache
+from strop.core.config import Options
+from strop.core.journal import Journal
+from strop.core.problem import Problem
+from strop.core.target import Target
+from strop.plan.choose import Call
+from strop.plan.cost import Cost, estimate
+from strop.plan.explain import what_holds
+from strop.run import entry, jit, pipeline
+from strop.run.pipeline import Stages
+from strop.run.variants import Program, Variant
+
+if TYPE_CHECKING:
+    from strop.graph.ir import Graph
+
+
+@dataclass(frozen=True)
+class Abroad:
+    """A program as it would be on a machine that is not at hand."""
+
+    target: Target
+    threads: int
+    stages: Stages
+    costs: Mapping[str, Cost]
+
+    @property
+    def milliseconds(self) -> float:
+        return sum(cost.microseconds for cost in self.costs.values()) / 1e3
+
+    def summary(self) -> dict[str, Any]:
+        plan = self.stages.plan
+        return {
+            "target": f"{self.target.name}: nothing was run",
+            "nodes": len(self.stages.graph.nodes),
+            "nests": len(self.costs),
+            "threads": self.threads,
+            "arena_bytes": plan.arena.bytes,
+            "packed_bytes": plan.packed.bytes,
+            "estimate": f"{self.milliseconds:.3f} ms a call, library nodes not counted",
+        }
+
+    def explain(self) -> str:
+        steps = [(call.name, call.nest) for call in self.stages.plan.steps if isinstance(call, Call)]
+        return what_holds(steps, self.target, self.threads)
+
+
+def is_abroad(options: Options) -> bool:
+    """Whether the options name a machine whose code can't be expected to run here."""
+    if not options.target:
+        return False
+    here, there = jit.described_host(), Target.find(options.target)
+    return there.key != here.key
+
+
+def compile_abroad(
+    model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None, options: Options, journal: Journal
+) -> Abroad:
+    """Plan a model for the machine that the options name, and estimate it there."""
+    assert options.target is not None
+    target, threads = Target.find(options.target), options.threads or 1
+    traced = entry.default_trace(model, tuple(args), dict(kwargs or {}))
+    stages = pipeline.run_stages(Variant(traced, _nothing).graph, target, options, journal, threads)
+    cache = Cache(journal=journal) if options.cache else None
+    known: dict[Any, Cost] = {}
+    costs = {}
+    for call in stages.plan.steps:
+        if isinstance(call, Call):
+            if call.nest not in known:
+                known[call.nest] = estimate(call.nest, target, threads, cache)
+            costs[call.name] = known[call.nest]
+    return Abroad(target, threads, stages, costs)
+
+
+def _nothing(graph: Graph, threads: int) -> Program:
+    raise Problem("STR402", "code for another machine can't be run here")

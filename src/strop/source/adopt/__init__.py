@@ -1,0 +1,22 @@
+"""Adopting faster kernels: rules over what a model computes, and the edits that put the kernel in its place.
+
+names, operations       what a name means; which spellings mean one operation
+build … extract         source → `Graph` (architecture.py): operations, layers, what flows where
+language/, rulebook     rule files → `Rule`
+match, guards, find     rules × graphs → `Match`
+synth*                  `Match` → edits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strop.source.facts import Finding
+from strop.source.project import Project
+
+
+def findings(project: Project, *, rules: Sequence[str] = (), target: str = "cpu") -> list[Finding]:
+    """What could be adopted in a project's scanned files; `rules` are folders with rules of its own."""
+    from strop.source.adopt.report import findings as found
+
+    return found(project, rules=rules, target=target)

@@ -1,0 +1,217 @@
+"""The checks that rules may ask for under `where:` and `refuse unless:`; each answers with a reason when it says no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from strop.source.adopt.architecture import Match, Node
+from strop.source.adopt.build import same as is_same
+from strop.source.adopt.flow import attention_of
+
+Check = Callable[..., str]
+GUARDS: dict[str, Check] = {}
+
+
+def guard(check: Check) -> Check:
+    """Register a check under its name; its first argument is the match, the others what the rule gives."""
+    GUARDS[check.__name__] = check
+    return check
+
+
+def _node(match: Match, name: str) -> Node | None:
+    return match.bound.get(name)
+
+
+def _plain(node: Node) -> Node:
+    while node.kind in ("cast", "contiguous", "clone") and node.inputs:
+        node = node.inputs[0]
+    return node
+
+
+@guard
+def scalar(match: Match, name: str) -> str:
+    """`x` is a number, not a tensor (absent counts)."""
+    node = _node(match, name)
+    return "" if node is None or _plain(node).is_scalar else f"`{name}` may be a tensor"
+
+
+@guard
+def tensor(match: Match, name: str) -> str:
+    """`x` is not known to be a number."""
+    node = _node(match, name)
+    return "" if node is None or not _plain(node).is_scalar else f"`{name}` is a number"
+
+
+@guard
+def parameter(match: Match, name: str) -> str:
+    """`x` is a parameter or buffer of the model."""
+    node = _node(match, name)
+    return "" if node is None or _plain(node).kind in ("parameter", "input", "phi") else f"`{name}` is not a parameter"
+
+
+@guard
+def number(match: Match, name: str, value: Any = None) -> str:
+    """`x` is a constant (of this value)."""
+    node = _node(match, name)
+    if node is None or (node.kind == "const" and (value is None or node.value == value)):
+        return ""
+    return f"`{name}` is not the constant {value}" if value is not None else f"`{name}` is not a constant"
+
+
+@guard
+def bound(match: Match, name: str) -> str:
+    """The optional part is there."""
+    return "" if name in match.bound else f"there is no `{name}`"
+
+
+_PROJECTIONS = ("linear", "matmul", "conv1d", "conv2d", "einsum", "module", "call", "unknown", "index", "setitem")
+_ON_THE_WAY = (
+    "item", "chunk", "split", "index", "unbind", "slice", "view", "cast", "contiguous", "clone", "transpose", "permute",
+    "dropout", "add", "mul", "clamp", "flatten", "squeeze", "unsqueeze",
+)  # fmt: skip
+
+
+@guard
+def projected(match: Match, name: str) -> str:
+    """`x` comes from a linear layer (or a part of its result)."""
+    node = _node(match, name)
+    if node is None:
+        return ""
+    return "" if _projection(node) is not None or _is_half(node) else f"`{name}` does not come from a projection"
+
+
+def _is_half(node: Node) -> bool:
+    """A part of one tensor, as `chunk` and its kin give it."""
+    for _ in range(4):
+        if node.kind == "item" and node.inputs[0].kind in ("chunk", "split", "unbind"):
+            return True
+        if node.kind == "slice" and "step" in node.attributes:
+            return True
+        if node.kind not in ("cast", "clamp", "contiguous", "clone", "add") or not node.inputs:
+            return False
+        node = node.inputs[0]
+    return False
+
+
+def _projection(node: Node) -> Node | None:
+    for _ in range(8):
+        node = node.inputs[0] if node.kind == "phi" else node
+        if node.kind in ("linear", "matmul", "conv1d", "conv2d", "einsum") or _is_projection_module(node):
+            return node
+        if node.kind not in _ON_THE_WAY or not node.inputs:
+            return None
+        node = node.inputs[0]
+    return None
+
+
+def _is_projection_module(node: Node) -> bool:
+    if node.kind not in ("module", "call"):
+        return False
+    made = node.definition.made_by if node.definition is not None else node.text
+    return any(word in made.lower() for word in ("linear", "conv1d", "proj", "dense"))
+
+
+@guard
+def same_source(match: Match, one: str, other: str) -> str:
+    """Two values that are not the same come from projections of one tensor, or are parts of one."""
+    left, right = _node(match, one), _node(match, other)
+    if left is None or right is None:
+        return ""
+    if is_same(_plain(left), _plain(right)):
+        return f"`{one}` and `{other}` are one value"
+    sources = [_sources(left), _sources(right)]
+    common = any(is_same(a, b) for a in sources[0] for b in sources[1])
+    return "" if common else f"`{one}` and `{other}` are made of different tensors"
+
+
+def _sources(node: Node) -> list[Node]:
+    """What a value is made of, step by step back to what its projection reads."""
+    found = []
+    for _ in range(12):
+        node = node.inputs[0] if node.kind == "phi" else node
+        found.append(node)
+        if not node.inputs or (node.kind not in _ON_THE_WAY and _projection(node) is not node):
+            break
+        node = node.inputs[0]
+    return found
+
+
+@guard
+def may_be(match: Match, one: str, other: str) -> str:
+    """A branch makes `one` the same value as `other`."""
+    left, right = _node(match, one), _node(match, other)
+    if left is None or right is None:
+        return ""
+    held = _is_branch(left, right) or _is_branch(right, left) or is_same(left, right)
+    return "" if held else f"`{one}` is never `{other}`"
+
+
+def _is_branch(choice: Node, value: Node) -> bool:
+    """One branch of `choice` is the value, and no other is made of it (`x + positions` is another value of `x`)."""
+    if choice.kind != "phi":
+        return False
+    others = [arm for arm in choice.inputs if not is_same(arm, value)]
+    made = any(is_same(inner, value) for arm in others for inner in arm.inputs)
+    return len(others) < len(choice.inputs) and not made
+
+
+@guard
+def equal(match: Match, one: str, other: str) -> str:
+    """Two metavariables are always the same value."""
+    left, right = _node(match, one), _node(match, other)
+    if left is None or right is None or is_same(left, right):
+        return ""
+    return f"`{one}` and `{other}` are the same value in one branch only"
+
+
+@guard
+def named(match: Match, name: str, text: str) -> str:
+    """An attribute or call of this name: `named(g, ".grad")`."""
+    node = _node(match, name)
+    return "" if node is None or node.text == text else f"`{name}` is not `{text}`"
+
+
+@guard
+def looped(match: Match, name: str) -> str:
+    """`x` is the variable of a loop: some element of what is iterated over."""
+    node = _node(match, name)
+    index = node.attributes.get("index") if node is not None and node.kind == "item" else None
+    return "" if index is not None and index.kind == "symbol" else f"`{name}` is not the variable of a loop"
+
+
+@guard
+def plain_product(match: Match, one: str, other: str) -> str:
+    """Neither operand of an einsum has to be permuted to be a matrix product."""
+    views = [_node(match, one), _node(match, other)]
+    moved = any(node is not None and "equation" in node.attributes for node in (*views, *match.root.users))
+    return "something would have to be permuted" if moved else ""
+
+
+@guard
+def meet(match: Match, *names: str) -> str:
+    """The values come together in attention: in one call or product, after views, norms and rotations of their own."""
+    nodes = [node for name in names if (node := _node(match, name)) is not None]
+    return "" if attention_of(nodes) is not None else "the projections do not meet in attention"
+
+
+@guard
+def not_returned(match: Match, name: str) -> str:
+    """An inner value is not also a result of the function, as it is or after a cast, a view, dropout."""
+    node = _node(match, name)
+    if node is None:
+        return ""
+    todo, seen = [node], {node}
+    while todo:
+        one = todo.pop()
+        statement = match.graph.returned(one)
+        if statement is not None and one not in match.roots:
+            return f"the {name} are returned (line {statement.lineno})"
+        for user in one.users:
+            if user not in seen and user.kind in _STILL_THE_SAME:
+                seen.add(user)
+                todo.append(user)
+    return ""
+
+
+_STILL_THE_SAME = ("cast", "dropout", "phi", "view", "contiguous", "clone", "detach", "tuple", "list", "setitem")

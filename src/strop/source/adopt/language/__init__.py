@@ -1,0 +1,1 @@
+"""The architecture language: how rules and models are written. The grammar is in docs/adopt.md."""

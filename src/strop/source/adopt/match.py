@@ -1,0 +1,486 @@
+"""Matching: where a rule's pattern is found in a graph.
+
+Terms are matched from the result down to the inputs, with backtracking:
+
+- `add` and `mul` are sums and products: terms in any order and grouping, constants taken together, powers taken apart;
+- operations named by `through` (casts and copies, if nothing else is said) are passed where the pattern names others;
+- a `phi` matches when all its branches do, with the same bindings; what only one of them has is noted with its test;
+- `op?(x, …)` may be absent, `op*(x, …)` may be there several times: the second `mask` is bound to `mask_2`.
+
+A metavariable is bound once; where it occurs again, it must be the same value (seen through casts and copies).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from strop.source.adopt.architecture import Graph, Match, Node
+from strop.source.adopt.build import same
+from strop.source.adopt.language.rule import Expression, Layer, Pattern, Rule
+from strop.source.adopt.operations import GROUPS
+from strop.source.adopt.operations import layer as layer_of
+
+_SUMS = ("add", "mul")
+_COMMUTATIVE = ("maximum", "minimum")
+_MAX_TERMS = 7  #: of a sum or product that is tried in every order
+_MAX_STEPS = 20_000  #: per pattern and root, against patterns that explode
+#: How the terms of a sum are looked for: (inner sums too, also those that are used elsewhere, powers taken apart).
+_WAYS = (
+    (False, False, False),
+    (True, False, False),
+    (True, True, False),
+    (True, False, True),
+    (True, True, True),
+)
+_TOLERANCE = 1e-4  #: of constants: 0.7978845608 is √(2/π)
+
+
+@dataclass(frozen=True)
+class State:
+    """What has been matched so far."""
+
+    bound: dict[str, Node] = field(default_factory=dict)
+    nodes: tuple[Node, ...] = ()
+    skipped: tuple[Node, ...] = ()
+    conditions: dict[str, str] = field(default_factory=dict)
+
+    def covering(self, node: Node) -> State:
+        return replace(self, nodes=(*self.nodes, node))
+
+    def past(self, node: Node) -> State:
+        return replace(self, skipped=(*self.skipped, node))
+
+    def binding(self, name: str, node: Node) -> State:
+        return replace(self, bound={**self.bound, name: node})
+
+
+class TooManySteps(Exception):
+    """The search was given up."""
+
+
+class Matcher:
+    """One rule's pattern against one graph."""
+
+    def __init__(self, rule: Rule, pattern: Pattern, graph: Graph, by_kind: dict[str, list[Node]]) -> None:
+        self.rule = rule
+        self.through = pattern.through
+        self.layers = {layer.name: layer for layer in pattern.layers}
+        self.pattern = pattern
+        self.graph = graph
+        self.by_kind = by_kind
+        self.steps = 0
+
+    def matches(self) -> Iterator[Match]:
+        """The first match at every result that the pattern can have."""
+        first, *others = self.pattern.roots
+        for node in self._candidates(first[1]):
+            self.steps = 0
+            try:
+                found = next(self._roots(first, others, node), None)
+            except TooManySteps:
+                continue
+            if found is not None:
+                yield found
+
+    def _roots(
+        self, first: tuple[str, Expression], others: Sequence[tuple[str, Expression]], node: Node
+    ) -> Iterator[Match]:
+        for state in self.term(first[1], node, State()):
+            for roots, whole in self._more(others, (node,), state):
+                yield Match(
+                    self.rule, self.graph, whole.bound, roots, _once(whole.nodes), _once(whole.skipped),
+                    dict(whole.conditions),
+                )  # fmt: skip
+
+    def _more(
+        self, others: Sequence[tuple[str, Expression]], roots: tuple[Node, ...], state: State
+    ) -> Iterator[tuple[tuple[Node, ...], State]]:
+        """Further results: operations on what is bound already, in the order of the source."""
+        if not others:
+            yield roots, state
+            return
+        term = others[0][1]
+        for node in self._candidates(term):
+            if node.number <= roots[-1].number or node.chain != roots[0].chain:
+                continue
+            for next_state in self.term(term, node, state):
+                yield from self._more(others[1:], (*roots, node), next_state)
+
+    def _candidates(self, term: Expression) -> list[Node]:
+        kinds: set[str] = set()
+        todo = [term]
+        while todo:
+            one = todo.pop()
+            if one.kind == "either":
+                todo += one.children
+            elif one.kind == "layer":
+                kinds.update(_layer_kinds(self.layers[one.name]))
+            elif one.kind == "call":
+                kinds |= {one.name, *GROUPS.get(one.name, ())}
+                if one.repeat:
+                    todo.append(one.children[0])
+        found = [node for kind in sorted(kinds) for node in self.by_kind.get(kind, ())]
+        return sorted(found, key=lambda node: node.number)
+
+    # -- terms -----------------------------------------------------------------------------------------------------
+
+    def term(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        self.steps += 1
+        if self.steps > _MAX_STEPS:
+            raise TooManySteps
+        if term.kind == "any":
+            yield state
+        elif term.kind == "variable":
+            yield from self._variable(term.name, node, state)
+        elif term.kind == "const":
+            if _is_const(node, term.value):
+                yield state
+        elif term.kind == "either":
+            for one in term.children:
+                yield from self.term(replace(one, bind=one.bind or term.bind), node, state)
+        else:
+            yield from self._operation(term, node, state)
+
+    def _variable(self, name: str, node: Node, state: State) -> Iterator[State]:
+        known = state.bound.get(name)
+        if known is None:
+            yield state.binding(name, node)
+        elif self._same(known, node):
+            yield state
+
+    def _same(self, one: Node, other: Node) -> bool:
+        return same(self._plain(one), self._plain(other))
+
+    def _plain(self, node: Node) -> Node:
+        while node.kind in self.through and node.inputs:
+            node = node.inputs[0]
+        return node
+
+    def _operation(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        if term.bind and term.bind in state.bound:
+            if self._same(state.bound[term.bind], node):
+                yield state
+            return
+        if term.repeat:
+            yield from self._repeated(term, node, state)
+            return
+        if self._is_kind(term, node):
+            inner = state.binding(term.bind, node) if term.bind else state
+            yield from self._arguments(term, node, inner.covering(node))
+        elif node.kind == "phi":
+            yield from self._phi(term, node, state)
+        elif node.kind in self.through and node.inputs:
+            yield from self._operation(term, node.inputs[0], state.past(node))
+
+    def _is_kind(self, term: Expression, node: Node) -> bool:
+        if term.kind == "layer":
+            layer = self.layers[term.name]
+            return node.definition is not None and node.kind in _layer_kinds(layer) and bool(node.inputs)
+        if node.kind == "square" and term.name == "mul":
+            return True
+        return node.kind == term.name or node.kind in GROUPS.get(term.name, ())
+
+    def _phi(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        """All branches match; what a branch alone binds, or leaves out, is conditional."""
+        states: list[State] = [state]
+        own = _bound_inside(term) - state.bound.keys()
+        for arm in node.inputs:
+            following = []
+            for before in states:
+                kept = {name: one for name, one in before.bound.items() if name in own}
+                fresh = replace(before, bound={n: one for n, one in before.bound.items() if n not in own})
+                for after in itertools.islice(self.term(term, arm, fresh), 8):
+                    following.append(replace(after, bound={**after.bound, **kept}))
+            states = following[:16]
+            if not states:
+                yield from self._one_branch(term, node, state)
+                return
+        test = node.text
+        for found in states:
+            conditions = dict(found.conditions)
+            for name in found.bound:
+                if name not in state.bound and not self._in_all(name, term, node, state):
+                    conditions.setdefault(name, test)
+            yield replace(found.past(node), conditions=conditions)
+
+    def _one_branch(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        """Only some branches match: the place is one, but what it computes depends on the test."""
+        if "" in state.conditions:
+            return
+        for arm in node.inputs:
+            if not arm.is_leaf:
+                for found in self.term(term, arm, replace(state, conditions={**state.conditions, "": node.text})):
+                    yield found.past(node)
+
+    def _in_all(self, name: str, term: Expression, node: Node, state: State) -> bool:
+        """Is a metavariable bound by every branch on its own?"""
+        return all(
+            any(name in found.bound for found in itertools.islice(self.term(term, arm, state), 4))
+            for arm in node.inputs
+        )
+
+    def _repeated(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        """The operation is there, then absent; with `*` it may be there again inside."""
+        once = replace(term, repeat="")
+        if term.name in ("elementwise", "steps") and self._is_kind(once, node):
+            for one in node.inputs:
+                yield from self._repeated(term, one, state.covering(node))
+        elif self._is_kind(once, node):
+            inside = term.children[0]
+            again = replace(term, children=(inside, *term.children[1:])) if term.repeat == "*" else inside
+            renamed = _renamed(term.children[1:], state) if term.repeat == "*" else term.children[1:]
+            yield from self._arguments(replace(once, children=(again, *renamed)), node, state.covering(node))
+        elif node.kind == "phi":
+            yield from self._phi(term, node, state)
+            return
+        elif node.kind in self.through and node.inputs:
+            yield from self._repeated(term, node.inputs[0], state.past(node))
+            return
+        yield from self.term(term.children[0], node, state)
+
+    # -- arguments -------------------------------------------------------------------------------------------------
+
+    def _arguments(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        if term.kind == "layer":
+            yield from self._layer(term, node, state)
+            return
+        for after in self._inputs(term, node, state):
+            yield from self._keywords(term.keywords, node, after)
+
+    def _inputs(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        if term.name in _SUMS:
+            yield from self._sum(term, node, state)
+            return
+        if len(term.children) > len(node.inputs):
+            return
+        orders = [node.inputs]
+        if term.name in _COMMUTATIVE and len(node.inputs) == 2:
+            orders.append(node.inputs[::-1])
+        for order in orders:
+            yield from self._in_order(term.children, order, state)
+
+    def _in_order(self, terms: Sequence[Expression], nodes: Sequence[Node], state: State) -> Iterator[State]:
+        if not terms:
+            yield state
+            return
+        for after in self.term(terms[0], nodes[0], state):
+            yield from self._in_order(terms[1:], nodes[1:], after)
+
+    def _keywords(self, keywords: Sequence[tuple[str, Expression]], node: Node, state: State) -> Iterator[State]:
+        if not keywords:
+            yield state
+            return
+        (name, term), *rest = keywords
+        value = node.attributes.get(name)
+        if value is None:
+            absent = term.kind == "const" and term.value is None
+            absent = absent or (
+                term.kind == "either" and any(c.kind == "const" and c.value is None for c in term.children)
+            )
+            if absent or (term.kind == "variable" and term.name.startswith("maybe_")):
+                yield from self._keywords(rest, node, state)
+            return
+        for after in self.term(term, value, state):
+            yield from self._keywords(rest, node, after)
+
+    def _layer(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        layer = self.layers[term.name]
+        known = state.bound.get(term.name)
+        if known is not None and known.definition is not node.definition:
+            return
+        if known is None and any(
+            one.definition is node.definition for name, one in state.bound.items() if name in self.layers
+        ):
+            return  # two layers of a pattern are two layers of the model
+        if len(term.children) > len(node.inputs):
+            return
+        for after in self._in_order(term.children, node.inputs, state.binding(term.name, node)):
+            yield from self._keywords(layer.arguments, node, after)
+
+    # -- sums and products -----------------------------------------------------------------------------------------
+
+    def _sum(self, term: Expression, node: Node, state: State) -> Iterator[State]:
+        wanted = _flat_terms(term)
+        powers = term.name == "mul" and (
+            any(one.kind == "call" and one.name in ("square", "pow") for one in wanted) or _twice(wanted)
+        )
+        tried: list[list[Node]] = []
+        for flat, shared, expand in _WAYS:
+            if expand and not powers:
+                continue
+            passed: list[Node] = []
+            parts = self._parts(node, term.name, shared, expand, passed, top=True) if flat else list(node.inputs)
+            if any(len(parts) == len(other) and all(a is b for a, b in zip(parts, other)) for other in tried):
+                continue
+            tried.append(parts)
+            if len(parts) > _MAX_TERMS:
+                continue
+            terms = _powers(wanted) if expand else wanted
+            start = state
+            for one in passed:
+                start = start.covering(one) if one.kind in (term.name, "square", "pow") else start.past(one)
+            yield from self._assigned(terms, parts, term.name, start)
+
+    def _parts(
+        self, node: Node, kind: str, shared: bool, expand: bool, passed: list[Node], *, top: bool = False
+    ) -> list[Node]:
+        """The terms of a sum or product, through casts; `shared`: also of inner ones that are used elsewhere."""
+        plain = node
+        between = []
+        while plain.kind in self.through and plain.inputs and not top:
+            between.append(plain)
+            plain = plain.inputs[0]
+        if plain.kind == kind and (top or shared or len(plain.users) == 1):
+            if not top:
+                passed += [*between, plain]
+            return [part for one in plain.inputs for part in self._parts(one, kind, shared, expand, passed)]
+        if kind == "mul" and (expand or top):
+            if plain.kind == "square":
+                passed += [] if top else [*between, plain]
+                return [plain.inputs[0]] * 2
+            exponent = plain.inputs[1].value if plain.kind == "pow" and plain.inputs[1].kind == "const" else None
+            if exponent in (3, 4):
+                passed += [*between, plain]
+                return [plain.inputs[0]] * int(exponent)
+        return [node]
+
+    def _assigned(self, terms: list[Expression], parts: list[Node], kind: str, state: State) -> Iterator[State]:
+        constants = [one.value for one in terms if one.kind == "const"]
+        if constants:
+            numbers = [one for one in parts if _is_number(one)]
+            total = math.prod if kind == "mul" else sum
+            expected, found = float(total(constants)), float(total(one.value for one in numbers))
+            if not numbers or not math.isclose(expected, found, rel_tol=_TOLERANCE):
+                return
+            terms = [one for one in terms if one.kind != "const"]
+            parts = [one for one in parts if not _is_number(one)]
+        if len(terms) != len(parts):
+            return
+        ordered = sorted(terms, key=_rarity)
+        yield from self._permuted(ordered, parts, state)
+
+    def _permuted(self, terms: Sequence[Expression], parts: list[Node], state: State) -> Iterator[State]:
+        if not terms:
+            if not parts:
+                yield state
+            return
+        for index, part in enumerate(parts):
+            if any(part is other for other in parts[:index]):
+                continue
+            for after in self.term(terms[0], part, state):
+                yield from self._permuted(terms[1:], parts[:index] + parts[index + 1 :], after)
+
+
+def _bound_inside(term: Expression) -> set[str]:
+    """Names of lines and layers inside a term: each branch has its own."""
+    found = {term.bind} if term.bind else set()
+    if term.kind == "layer":
+        found.add(term.name)
+    return found.union(*[_bound_inside(child) for child in term.children])
+
+
+def _renamed(terms: Sequence[Expression], state: State) -> tuple[Expression, ...]:
+    """`mask` becomes `mask_2` where `mask` is bound."""
+    found = []
+    for term in terms:
+        name = term.name
+        if term.kind == "variable":
+            count = 2
+            while name in state.bound and count < 5:
+                name = f"{term.name}_{count}"
+                count += 1
+        found.append(replace(term, name=name))
+    return tuple(found)
+
+
+def _flat_terms(term: Expression) -> list[Expression]:
+    found: list[Expression] = []
+    for child in term.children:
+        if child.kind == "call" and child.name == term.name and not child.repeat:
+            found += _flat_terms(child)
+        else:
+            found.append(child)
+    return found
+
+
+def _powers(terms: Sequence[Expression]) -> list[Expression]:
+    """Powers of the pattern taken apart, as `_parts` does with those of the graph."""
+    found: list[Expression] = []
+    for term in terms:
+        if term.kind == "call" and term.name == "square":
+            found += [term.children[0]] * 2
+        elif term.kind == "call" and term.name == "pow" and term.children[1].value in (3, 4):
+            found += [term.children[0]] * int(term.children[1].value)
+        else:
+            found.append(term)
+    return found
+
+
+def _twice(terms: Sequence[Expression]) -> bool:
+    names = [term.name for term in terms if term.kind == "variable"]
+    return len(set(names)) < len(names)
+
+
+def _rarity(term: Expression) -> int:
+    """Operations before alternatives before optional ones before names: the first to fail comes first."""
+    if term.kind in ("call", "layer"):
+        return 2 if term.repeat else 0
+    return 1 if term.kind == "either" else 3 if term.kind == "variable" else 4
+
+
+def _layer_kinds(layer: Layer) -> frozenset[str]:
+    return frozenset(found[0] for name in layer.classes if (found := layer_of(name)) is not None)
+
+
+def _is_number(node: Node) -> bool:
+    return node.kind == "const" and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+
+
+def _is_const(node: Node, value: object) -> bool:
+    if node.kind == "symbol" and isinstance(value, str):
+        return node.text == value
+    if node.kind != "const":
+        return False
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return bool(node.value == value) and (value is not None or node.value is None)
+    if isinstance(value, (int, float)) and _is_number(node):
+        return math.isclose(value, node.value, rel_tol=_TOLERANCE)
+    if isinstance(value, (int, float)) and isinstance(node.value, tuple) and len(node.value) == 1:
+        return bool(node.value[0] == value)
+    return False
+
+
+def _once(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    return tuple(dict.fromkeys(nodes))
+
+
+def by_kind(graph: Graph) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = defaultdict(list)
+    for node in graph.nodes:
+        found[node.kind].append(node)
+    return found
+
+
+def required_kinds(pattern: Pattern) -> frozenset[str]:
+    """Kinds without which the pattern cannot match: a quick look before the search."""
+    layers = {layer.name: layer for layer in pattern.layers}
+    found: set[str] = set()
+    todo = [term for _, term in pattern.roots]
+    while todo:
+        term = todo.pop()
+        if term.kind == "layer":
+            kinds = _layer_kinds(layers[term.name])
+            found |= kinds if len(kinds) == 1 else set()
+            todo += term.children
+        elif term.kind == "call":
+            if term.repeat:
+                todo.append(term.children[0])
+                continue
+            if term.name not in (*_SUMS, "square", "pow", *GROUPS):
+                found.add(term.name)
+            todo += term.children
+    return frozenset(found)

@@ -1,0 +1,96 @@
+"""Matches as findings: what is said of a place, how safe the edit is, what it is worth."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from strop.source import rules as registry
+from strop.source.adopt import find, rulebook
+from strop.source.adopt.architecture import Match, Refusal
+from strop.source.adopt.extract import Architecture
+from strop.source.adopt.language.rule import Rule
+from strop.source.adopt.synth import synthesise
+from strop.source.adopt.synth_text import CannotWrite
+from strop.source.facts import Edit, Finding, Place, Safety
+from strop.source.project import Project
+
+_SAFETY: dict[str, Safety] = {"exact": "safe", "close": "safe", "training": "safe-if", "eval": "safe-if"}
+
+
+def findings(project: Project, *, rules: Sequence[str] = (), target: str = "cpu") -> list[Finding]:
+    chosen = wanted(rulebook.load(tuple(rules)), target)
+    for rule in chosen:
+        declare(rule)
+    architecture = Architecture(project)
+    return [finding(match) for match in find.in_project(architecture, chosen)]
+
+
+def wanted(rules: Sequence[Rule], target: str) -> list[Rule]:
+    """The rules that pay on a target."""
+    return [rule for rule in rules if target in rule.targets and rule.default]
+
+
+def finding(match: Match) -> Finding:
+    """A match as it is reported; with edits where the rule has a replacement and nothing speaks against it."""
+    rule = match.rule
+    edits: tuple[Edit, ...] = ()
+    imports: tuple[str, ...] = ()
+    if match.fixable:
+        try:
+            if match.rule.use[0][1].startswith("+("):
+                edits = (added_arguments(match),)
+            else:
+                made = synthesise(match)
+                edits, imports = made.edits, made.imports
+        except CannotWrite as refused:
+            match.refusals.append(Refusal(refused.reason, refused.place))
+    why = "; ".join(dict.fromkeys(refusal.reason for refusal in match.refusals))
+    message = (rule.message or rule.title) + (f" (not edited: {why})" if why else "")
+    return Finding(
+        rule.code, rule.name, match.place, match.code.name, message, _SAFETY[rule.safety], edits, imports, rule.gain
+    )
+
+
+def added_arguments(match: Match) -> Edit:
+    """The edit of a template `+(key=value)`: the text goes before the closing parenthesis of the call."""
+    call = match.root.expression
+    if not isinstance(call, ast.Call) or match.root.chain:
+        raise CannotWrite("its result is no call that could get an argument", match.place)
+    given = match.rule.use[0][1][2:-1]
+    last = max([*call.args, *(keyword.value for keyword in call.keywords)], key=lambda a: (a.lineno, a.col_offset))
+    end = match.code.place(last)
+    at = Place(end.file, end.end_line, end.end_column, end.end_line, end.end_column)
+    return Edit(at, f", {given}")
+
+
+def declare(rule: Rule) -> None:
+    """Make a rule known to `strop explain`; a project's rule may have another name than that of another project."""
+    registry.RULES.pop(rule.code, None)
+    registry.declare(rule.code, rule.name, f"{rule.title}.\n\n{rule.text}\n\n{describe(rule)}")
+
+
+def describe(rule: Rule) -> str:
+    """What a rule promises, in a few lines."""
+    close = {
+        "exact": "the same numbers",
+        "close": f"numerically close: a relative difference of up to {rule.tolerance:g}",
+        "training": "changes what happens in training",
+        "eval": "the same in eval mode only",
+    }
+    lines = [f"Family: {rule.family}.  Safety: {close[rule.safety]}."]
+    if rule.gain is not None:
+        lines.append(f"Estimated gain: {rule.gain:g} times on {' and '.join(rule.targets)}.")
+    if rule.requires:
+        lines.append(f"Requires: {', '.join(rule.requires)}.")
+    if "cpu" not in rule.targets:
+        lines.append("Only with `--target cuda`.")
+    elif not rule.default:
+        lines.append("Off unless it is asked for.")
+    if not rule.use and not rule.define:
+        lines.append("Reported, never edited.")
+    return "\n".join(lines)
+
+
+for _rule in rulebook.load():
+    declare(_rule)

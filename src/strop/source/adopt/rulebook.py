@@ -1,0 +1,66 @@
+"""The rules: read from `rules/` and from the folders that a project adds, checked, in one order."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from strop.core.problem import Problem
+from strop.source.adopt.extract import Architecture
+from strop.source.adopt.find import in_graph
+from strop.source.adopt.guards import GUARDS
+from strop.source.adopt.language.parser import read
+from strop.source.adopt.language.rule import Rule
+from strop.source.code import Module
+from strop.source.project import Project
+
+_GROUP = re.compile(r"\[\[!\$\w+:.*?\]\]")
+HOME = Path(__file__).parent / "rules"
+
+
+@lru_cache(maxsize=8)
+def load(folders: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+    """All rules by order and name; two with one code or one name are an error."""
+    found: list[Rule] = []
+    for file in _files(folders):
+        rule = read(file, guards=GUARDS)
+        for other in found:
+            if rule.code == other.code or rule.name == other.name:
+                what = rule.code if rule.code == other.code else f"`{rule.name}`"
+                raise Problem("STR010", f"{what} is both {other.file} and {rule.file}", where=f"{rule.file}:1")
+        if _matches_itself(rule):
+            message = f"`{rule.name}` matches its own output: `strop fix` would apply it again and again"
+            raise Problem("STR010", message, where=f"{rule.file}:1", help="narrow the pattern, or change the replacement")
+        found.append(rule)
+    return tuple(sorted(found, key=lambda rule: (rule.order, rule.name)))
+
+
+def _files(folders: Sequence[str]) -> Iterable[Path]:
+    yield from sorted(HOME.glob("*.rule"))
+    for folder in folders:
+        path = Path(folder)
+        if not path.is_dir():
+            raise Problem("STR010", f"there is no folder of rules `{folder}`")
+        yield from sorted(path.glob("*.rule"))
+
+
+def _matches_itself(rule: Rule) -> bool:
+    """Is the pattern found in what the replacement writes?"""
+    for _, template in rule.use:
+        text = _GROUP.sub("", template)
+        text = re.sub(r"\[\[(?:\$\w+:)?(.*?)\]\]", r"\1", text.replace("$$", ""))
+        names = sorted(set(re.findall(r"\$(\w+)", text)))
+        text = re.sub(r"\$(\w+)(?::\w+)?", r"\1", text)
+        source = "\n".join([*rule.imports, f"def replacement({', '.join(names)}):", f"    return {text}"])
+        try:
+            tree = ast.parse(source)
+        except SyntaxError:
+            continue
+        module = Module("replacement", rule.file, tree, False, source.count("\n"))
+        graph = Architecture(Project([], [])).graph(module.functions[0])
+        if any(True for _ in in_graph(graph, [rule])):
+            return True
+    return False

@@ -1,0 +1,94 @@
+"""`measure`: within its budget, never another result, remembered. How fast anything is, is no test's business."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+from torch import nn
+
+import strop
+from strop.core.cache import Cache
+from strop.core.config import MEASURE_SECONDS, Options
+from strop.core.journal import Journal
+from strop.core.problem import Problem
+from strop.core.target import Target
+from strop.run.abroad import compile_abroad, is_abroad
+from strop.run.pipeline import Compiled
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 24, 3, padding=1), nn.ReLU(), nn.Conv2d(24, 24, 3, stride=2), nn.Flatten(),
+                         nn.Linear(24 * 7 * 7, 19)).eval()  # fmt: skip
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("STROP_CACHE", str(tmp_path))
+    return Cache(tmp_path)
+
+
+def measured(cache: Cache) -> list[Compiled]:
+    found = []
+    for entry in cache.entries():
+        try:
+            found.append(Compiled.from_bytes(cache.get(entry.key)))
+        except (TypeError, ValueError, EOFError):
+            continue
+    return [one for one in found if "measured" in one.about]
+
+
+def test_a_measured_program_computes_the_same_and_is_remembered(model, cache):
+    x, told = torch.randn(1, 3, 16, 16), []
+    journal, start = Journal(on_step=told.append), time.perf_counter()
+    fast = strop.compile(model, (x,), threads=1, measure=4, journal=journal)
+    assert time.perf_counter() - start < 60
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+    assert any("measuring" in text and "%" in text for text in told)
+    assert [event.subject for event in journal.of("note")].count("measure") == 1
+    assert len(measured(cache)) == 1
+
+    again = Journal()
+    strop.compile(model, (x,), threads=1, measure=4, journal=again)
+    assert any("measured before" in event.message for event in again.events)
+    plain = strop.Session(model, (x,), options=Options(threads=1))
+    assert plain.cache_hit
+    assert "measured" in plain.compiled.about
+    assert plain.explain()
+
+
+def test_what_measuring_may_be_told():
+    assert Options(measure=True).measure == MEASURE_SECONDS
+    assert Options(measure=False).measure == 0
+    assert Options(measure=5).code_key == Options().code_key
+    for wrong in (-1, float("nan"), "long"):
+        with pytest.raises(Problem, match="measure must be"):
+            Options(measure=wrong)
+
+
+def test_code_for_another_family_is_not_run(model):
+    other = "neoverse-n1" if Target.find("x86-64").triple.split("-")[0] == host_family() else "x86-64-v3"
+    with pytest.raises(Problem, match="does not run on this machine"):
+        strop.compile(model, (torch.randn(1, 3, 16, 16),), target=other, cache=False)
+
+
+def host_family() -> str:
+    from strop.run import jit
+
+    return jit.described_host().triple.split("-")[0]
+
+
+@pytest.mark.parametrize("name", ["znver3", "skylake-avx512", "neoverse-v1"])
+def test_a_model_is_estimated_for_a_machine_that_is_not_at_hand(model, name):
+    options = Options(target=name, threads=1, cache=False)
+    found = compile_abroad(model, (torch.randn(1, 3, 16, 16),), None, options, Journal())
+    assert is_abroad(options) or name == "znver3"
+    assert found.milliseconds > 0
+    assert "nothing was run" in found.summary()["target"]
+    assert "held by" in found.explain()
+    faster = compile_abroad(model, (torch.randn(1, 3, 16, 16),), None, options, Journal())
+    assert faster.milliseconds == found.milliseconds

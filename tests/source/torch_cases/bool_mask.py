@@ -1,0 +1,12 @@
+# breaks: Dynamic shape operator (not with fullgraph=True)
+# says: keep unsafe STR157
+
+import torch
+
+
+def f(x):
+    return x[x > 0].sum()
+
+
+def args():
+    return (torch.randn(5),)

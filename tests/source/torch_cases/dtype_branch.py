@@ -1,0 +1,14 @@
+# breaks: none
+# says: to_graph safe-if
+
+import torch
+
+
+def f(x):
+    if x.dtype == torch.float32 and x.device.type == "cpu" and not x.requires_grad:
+        return x.double()
+    return x
+
+
+def args():
+    return (torch.randn(3),)
