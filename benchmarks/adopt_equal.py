@@ -26,6 +26,9 @@ from typing import Any
 from forked import run_forked
 from tiny_models import NAMES, build, configuration, model_class, warm
 
+#: words of which a file that can be edited has at least one
+_SIGNS = ("rsqrt(", "rotate_half(", "erf(", "tanh(", "sigmoid(", "softmax(", "act_fn(")
+
 
 def planned(file: str) -> tuple[str, str, list[Any]]:
     """A file before and after the safe edits of all adopt rules, and the findings that were applied."""
@@ -106,6 +109,15 @@ def compared(model_type: str) -> dict[str, Any]:
     return row
 
 
+def _may_be_edited(model_type: str) -> bool:
+    """A quick look at the source, so that files without anything to adopt cost no process."""
+    try:
+        file = Path(inspect.getfile(model_class(model_type)))
+    except (ImportError, AttributeError, TypeError):
+        return False
+    return any(word in file.read_text(encoding="utf-8") for word in _SIGNS)
+
+
 def _settings(kind: Any) -> dict[str, str]:
     """What `tiny_models.build` gives to the original."""
     text = inspect.getsource(build)
@@ -114,7 +126,7 @@ def _settings(kind: Any) -> dict[str, str]:
 
 def verdict(row: dict[str, Any], problem: str) -> str:
     if problem:
-        return f"not run: {problem.splitlines()[0][:90]}"
+        return f"not run: {problem.strip().splitlines()[-1][:100]}"
     if row.get("unparsable"):
         return f"UNPARSABLE: {row['unparsable']}"
     if row.get("misplaced"):
@@ -130,6 +142,13 @@ def verdict(row: dict[str, Any], problem: str) -> str:
     )
 
 
+def store(rows: dict[str, dict[str, Any]], file: str) -> None:
+    """What a reader wants to know of each type: the verdict, the edits, which of them ran, the largest errors."""
+    wanted = ("verdict", "edits", "run", "largest", "largest_exact", "differences")
+    kept = {name: {key: row[key] for key in wanted if key in row} for name, row in sorted(rows.items())}
+    Path(file).write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
@@ -138,11 +157,20 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     warm()
+    import strop.kernels
+    import strop.run.prove
+    import strop.source.adopt.report
+    import strop.source.fixing  # noqa: F401  (children are forked and need not import them again)
+    from strop.source.adopt import rulebook
+
+    rulebook.load()
     rows: dict[str, dict[str, Any]] = {}
-    names = given.names or list(NAMES)
+    names = given.names or [name for name in NAMES if _may_be_edited(name)]
     for name, row, problem in run_forked(compared, names, workers=given.workers, seconds=120, full=given.show):
         rows[name] = {"verdict": verdict(row or {}, problem), **(row or {})}
         print(f"{name:28} {rows[name]['verdict']}", flush=True)
+        if given.write:
+            store(rows, given.write)
         if given.show and row:
             for edit in row["edits"]:
                 print(f"    {edit}")
@@ -152,9 +180,6 @@ def main() -> int:
     wrong = sum(row["verdict"][:2].isupper() for row in rows.values())
     edited = sum(bool(row.get("edits")) for row in rows.values())
     print(f"{len(rows)} types, {edited} edited, {equal} run and equal, {wrong} wrong")
-    if given.write:
-        kept = {name: {k: v for k, v in row.items() if k != "after"} for name, row in sorted(rows.items())}
-        Path(given.write).write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 1 if wrong else 0
 
 

@@ -86,7 +86,7 @@ def measure(loop: Path, python: str, timeout: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="strop-loops-") as folder:
         copy = Path(folder) / loop.name
         shutil.copy(loop, copy)
-        fixed = _strop("fix", str(copy), "--write", "--unsafe", "--json", "--no-cache")
+        fixed = _strop("fix", str(copy), "--write", "--json", "--no-cache")
         if not fixed.get("applied"):
             return {"loop": loop.stem, "problem": "no edit was applied"}
         found = _strop("verify", f"{copy}:main", "--python", python, "--json", "--timeout", str(timeout))

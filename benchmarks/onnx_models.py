@@ -24,12 +24,15 @@ from typing import Any
 
 from onnx_files import MODELS, TOLERANCE, RealModel, difference
 
+#: what is kept of a measurement
+NUMBERS = ("error", "ratio", "strop_ms", "onnxruntime_ms", "compile_s")
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "onnx-models.json"
 
 
 def measure(model: RealModel, seconds: float) -> dict[str, Any]:
     """One model: whether the results agree, and how long each takes."""
     import numpy as np
+    import onnx
     import onnxruntime
     import torch
 
@@ -65,6 +68,7 @@ def measure(model: RealModel, seconds: float) -> dict[str, Any]:
         "strop_ms": medians["strop"] * 1e3,
         "onnxruntime_ms": medians["onnxruntime"] * 1e3,
         "compile_s": compiled,
+        "operators": len({node.op_type for node in onnx.load(path, load_external_data=False).graph.node}),
         "fallbacks": [f"{e.subject}: {e.message}" for e in ours.journal.events if e.kind == "fallback"],
     }
 
@@ -96,10 +100,12 @@ def show(row: dict[str, Any]) -> str:
 def keep(rows: list[dict[str, Any]]) -> None:
     """Put these measurements in the place of older ones of the same models."""
     kept = {row["name"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))} if RESULTS.exists() else {}
-    packages = {model.name: model.package for model in MODELS}
+    models = {model.name: model for model in MODELS}
     for row in rows:
-        numbers = {key: float(f"{row[key]:.3g}") for key in ("error", "ratio", "strop_ms", "onnxruntime_ms")}
-        kept[row["name"]] = {"name": row["name"], "package": packages[row["name"]], **numbers}
+        numbers = {key: float(f"{row[key]:.3g}") for key in NUMBERS}
+        model = models[row["name"]]
+        about = {"name": model.name, "package": model.package, "file": Path(model.file).name}
+        kept[model.name] = {**about, "operators": row["operators"], **numbers}
     ordered = [kept[model.name] for model in MODELS if model.name in kept]
     RESULTS.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 

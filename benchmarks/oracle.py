@@ -134,7 +134,7 @@ def cached(model_type: str) -> dict[str, Any]:
     return result
 
 
-def collect(names: list[str], *, seconds: float = 40.0, quiet: bool = False) -> dict[str, Any]:
+def collect(names: list[str], *, seconds: float = 90.0, quiet: bool = False) -> dict[str, Any]:
     """The observations of many model types."""
     tiny_models.warm()
     models, failed = [], {}

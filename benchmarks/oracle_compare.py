@@ -30,9 +30,10 @@ HERE = Path(__file__).resolve().parent
 PAGE = """# What the matcher finds, and what really runs
 
 {models} model types of transformers {version} were built from tiny configurations with random weights and run in
-evaluation and in training mode with eager attention. Every torch function was recorded, and recognisers that know nothing
-of Strop's rules decided on values what was computed where: a norm is what gives the numbers of a norm when that part of
-the recording is run again on other data. The places are compared with the matches of `strop scan` in the same {files} files.
+evaluation and in training mode with eager attention, and every activation of `ACT2FN` with them. Every torch function
+was recorded, and recognisers that know nothing of Strop's rules decided on values what was computed where: a norm is
+what gives the numbers of a norm when that part of the recording is run again on other data. The places are compared
+with the matches of `strop scan` in the same {files} files.
 
     python benchmarks/oracle.py --out oracle.json
     python benchmarks/oracle_compare.py oracle.json --doc docs/adopt_oracle.md
@@ -49,8 +50,9 @@ the recording is run again on other data. The places are compared with the match
 - `norm` and `activation` are those written out in arithmetic; calls of library functions do not count. An activation
   whose constant comes from the configuration is a variant.
 - `gated_mlp` is act(x·W1)·(x·W2) that leads to a projection; the two projections may be one, in halves.
-- `qkv` is three or more linear layers on the very same tensor in one call of a function. Where another run of the
-  same lines had keys and values of another tensor (cross attention), it is a variant.
+- `qkv` is three or more linear layers on the very same tensor, in one call of a function, whose results are the
+  queries, keys and values of an attention with a softmax. Other groups of three are variants, and so are lines where
+  another run had keys and values of another tensor (cross attention).
 - `conv_bn` is a convolution whose result goes into batch norm and nowhere else.
 
 ## Where they disagree
@@ -79,7 +81,7 @@ class Match:
     fixable: bool
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.first}-{self.last} {self.function} [{self.rule}]"
+        return f"`{self.file}:{self.first}-{self.last}`, `{self.function}`: {self.message} ({self.rule})"
 
 
 @dataclass
@@ -99,12 +101,14 @@ class Truth:
     @property
     def near(self) -> bool:
         """Whether something speaks against it in some run."""
-        return any(variant.startswith("near:") for variant in self.variants)
+        seen = self.variants - {"near:elsewhere"} or self.variants
+        return any(variant.startswith("near:") for variant in seen)
 
     def __str__(self) -> str:
         kinds = ", ".join(sorted(self.variants))
         models = ", ".join(sorted(self.models)[:3])
-        return f"{self.file}:{self.first}-{self.last} {self.function} [{kinds}] in {models}: {' '.join(self.ops[:12])}"
+        ran = " ".join(self.ops[:12])
+        return f"`{self.file}:{self.first}-{self.last}`, `{self.function}`: {kinds}; {models} ran {ran}"
 
 
 def true_places(observed: dict[str, Any]) -> list[Truth]:
@@ -274,20 +278,24 @@ def disagreements(scores: dict[str, Score]) -> str:
     lines = []
     for family, score in scores.items():
         lines += [f"{family}: missed {place}" for place in score.missed]
-        lines += [f"{family}: wrong {match}: {match.message}" for match in score.wrong]
+        lines += [f"{family}: wrong {match}" for match in score.wrong]
     return "\n".join(lines)
 
 
 def page(observed: dict[str, Any], files: list[str], scores: dict[str, Score]) -> str:
     """The page of the documentation."""
-    left = "\n".join(f"- {line}" for line in disagreements(scores).splitlines()) or "None."
+    left = "\n".join(
+        textwrap.fill(f"- {line}", 118, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+        for line in disagreements(scores).splitlines()
+    )
+    names = [name for name in observed["models"] if name != "activations"]
     return PAGE.format(
-        models=len(observed["models"]),
+        models=len(names),
         version=observed["transformers"],
         files=len(files),
         table=table(scores),
-        left=left,
-        names=textwrap.fill(", ".join(observed["models"]), 118),
+        left=left or "Nowhere.",
+        names=textwrap.fill(", ".join(names), 118, break_on_hyphens=False),
     )
 
 

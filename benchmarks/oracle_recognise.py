@@ -64,7 +64,7 @@ def recognise(flow: Flow) -> list[Found]:
     activations = list(_activations(flow))
     return [
         *(found for found, _ in attentions if found is not None),
-        *_projections(flow),
+        *_projections(flow, [ends for _, ends in attentions]),
         *(each for _, ends in attentions for each in _crossed(flow, ends)),
         *(found for found, _, _ in activations),
         *_norms(flow),
@@ -179,10 +179,10 @@ def _operands(flow: Flow, product: Op) -> tuple[int, int] | None:
     return (reads[0], reads[1]) if len(reads) == 2 else None
 
 
-# three or more projections of the very same tensor
+# three or more projections of the very same tensor that an attention reads
 
 
-def _projections(flow: Flow) -> Iterator[Found]:
+def _projections(flow: Flow, attentions: list[Ends]) -> Iterator[Found]:
     groups: dict[tuple[int, int], list[Op]] = {}
     wrapped: dict[tuple[int, int, str], list[Op]] = {}
     for op in flow.recording.ops:
@@ -192,20 +192,29 @@ def _projections(flow: Flow) -> Iterator[Found]:
         if len(group) == 1 and len(group[0].frames) > 1:  # a module of its own around each projection
             inner, outer = group[0].frames[:2]
             wrapped.setdefault((source, outer.call, inner.function), []).append(group[0])
+    read = [[{op.index for op in ops} for ops in _projected_ends(flow, ends)] for ends in attentions]
     for group in (*groups.values(), *wrapped.values()):
-        if len({flow.number_of(op, 1) for op in group}) >= 3:
-            found = _found("qkv", "three", group)
-            if found is not None:
-                yield found
+        if len({flow.number_of(op, 1) for op in group}) < 3:
+            continue
+        here = {op.index for op in group}
+        used = any(all(each & here for each in three) and len(set().union(*three) & here) >= 3 for three in read)
+        found = _found("qkv", "three" if used else "near:elsewhere", group)
+        if found is not None:
+            yield found
 
 
-def _crossed(flow: Flow, ends: Ends) -> Iterator[Found]:
-    """Keys and values of another tensor than the queries, where some other run may have had them all of one."""
+def _projected_ends(flow: Flow, ends: Ends) -> list[list[Op]]:
+    """The projections that queries, keys and values come from."""
 
     def projections(number: int) -> list[Op]:
         return flow.back_to(number, lambda op: kind(op) in LINEARS | PRODUCTS or kind(op).startswith("conv"))
 
-    three = [projections(number) for number in (ends.query, ends.key, ends.value)]
+    return [projections(number) for number in (ends.query, ends.key, ends.value)]
+
+
+def _crossed(flow: Flow, ends: Ends) -> Iterator[Found]:
+    """Keys and values of another tensor than the queries, where some other run may have had them all of one."""
+    three = _projected_ends(flow, ends)
     if any(len(ops) != 1 or kind(ops[0]) != "linear" for ops in three):
         return
     query, key, value = (ops[0] for ops in three)
@@ -402,7 +411,7 @@ def _gate(flow: Flow, product: Op, gate: int, up: int, written: dict[int, int]) 
 
 
 def _projected(flow: Flow, number: int) -> tuple[int, int] | None:
-    """The projection that a value is, possibly in parts or with others of the same input added, and what it projects."""
+    """The projection that a value is, possibly in parts or with others of its input added, and what it projects."""
     op = flow.producer.get(flow.through(number, VIEWS | {"clamp", "cat"}))
     if op is None:
         return None
@@ -473,8 +482,18 @@ def _rotation(flow: Flow, op: Op) -> Found | None:
             moves = VIEWS | JOINS | {"mul"}
             if flow.net(data, VIEWS | JOINS).keys() & flow.net(turned, moves).keys():
                 helpers = flow.recording.between(turned, {data: flow.values[data]}, data)
+                if helpers and not _keeps_length(flow, op.writes[0], data):
+                    continue
                 return _found("rotary", "real", [op, left, right, *helpers])
     return None
+
+
+def _keeps_length(flow: Flow, number: int, data: int) -> bool:
+    """Whether vectors are as long afterwards, up to one factor: tables may not fit the pairs that are turned."""
+    probe = torch.randn(flow.values[data].shape, generator=torch.Generator().manual_seed(2))
+    after = flow.recording.replay(number, {data: probe})
+    ratio = after.square().sum(-1) / probe.square().sum(-1)
+    return after.shape == probe.shape and bool((ratio - ratio.max()).abs().max() < 1e-3 * ratio.max())
 
 
 def _complex_rotation(flow: Flow, op: Op) -> Found | None:

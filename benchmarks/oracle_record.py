@@ -1,9 +1,10 @@
 """What a model really computes: every torch function of a run, with its values, its data flow and its source lines.
 
-`Recording` is a TorchFunctionMode. Each call becomes an `Op` whose arguments name earlier *values*; a value is a tensor
-at one moment, so an in-place operation makes a new value of the same tensor. Operations that hand back the very tensor
-they were given (dropout in evaluation, `.to` of the same type) make no value. Any part of the recording can be run again
-on other data (`replay`), which is how the recognisers ask what a piece of code computes without looking at its text.
+`Recording` is a TorchFunctionMode. Each call becomes an `Op` whose arguments name earlier *values*; a value is a
+tensor at one moment, so an in-place operation makes a new value of the same tensor. Operations that hand back the
+very tensor they were given (dropout in evaluation, `.to` of the same type) make no value. Any part of the recording
+can be run again on other data (`replay`), which is how the recognisers ask what a piece of code computes without
+looking at its text.
 """
 
 from __future__ import annotations

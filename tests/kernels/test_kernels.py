@@ -1,6 +1,5 @@
 """Strop's kernels beside their formulas: values, gradients, what they leave to PyTorch."""
 
-import copy
 import math
 
 import pytest
@@ -51,7 +50,7 @@ def results(function, given):
     return [out.detach(), *(tensor.grad for tensor in given)]
 
 
-@pytest.mark.parametrize("shape", [(37, 129), (2, 5, 96), (3, 64)], ids=str)
+@pytest.mark.parametrize("shape", [(37, 129), (2, 5, 96)], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_equals_the_formula(name, shape):
     kernel, formula, kinds = CASES[name]
@@ -172,12 +171,12 @@ def test_gated_does_not_go_past_hooks():
 
 def test_operators_are_registered_with_shapes_and_gradients():
     x, w = inputs("mv", (6, 64))
-    torch.library.opcheck(torch.ops.strop.rms_norm.default, (x, w, 1e-6, 0.0), test_utils=("test_schema", "test_faketensor"))
-    torch.library.opcheck(torch.ops.strop.gate.default, (x, x, "silu"), test_utils=("test_schema", "test_faketensor"))
-    torch.ops.strop.rms_norm(x, w, 1e-6, 0.0).sum().backward()
-    expected = copy.deepcopy([x.grad, w.grad])
-    for one, two in zip(results(lambda a, b: formulas.rms_norm(a, b, 1e-6, 0.0).sum(), [x, w])[1:], expected):
-        torch.testing.assert_close(one / one.abs().max(), two / two.abs().max(), rtol=1e-4, atol=1e-4)
+    checks = ("test_schema", "test_faketensor")
+    torch.library.opcheck(torch.ops.strop.rms_norm.default, (x, w, 1e-6, 0.0), test_utils=checks)
+    torch.library.opcheck(torch.ops.strop.gate.default, (x, x, "silu"), test_utils=checks)
+    operator = results(lambda a, b: torch.ops.strop.rms_norm(a, b, 1e-6, 0.0), [x, w])
+    for one, two in zip(operator, results(lambda a, b: formulas.rms_norm(a, b, 1e-6, 0.0), [x, w])):
+        torch.testing.assert_close(one, two, rtol=2e-5, atol=2e-5)
 
 
 def test_transformations_see_the_formula():

@@ -65,12 +65,12 @@ def branching():
     nodes = [node("ReduceSum", "x", "total", keepdims=0), node("Greater", "total zero", "yes"),
              helper.make_node("If", ["yes"], ["y"], **branches("Sigmoid", "Neg"))]  # fmt: skip
     weights = {"zero": np.float32(0)}
-    return model(nodes, [value("x", FLOAT, [40, 3])], [value("y", FLOAT, [40, 3])], weights)
+    return model(nodes, [value("x", FLOAT, [80, 60])], [value("y", FLOAT, [80, 60])], weights)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_branch_that_data_chooses_is_a_library_node(sign):
-    x = (sign * np.abs(rng.standard_normal((40, 3)))).astype(np.float32)
+    x = (sign * np.abs(rng.standard_normal((80, 60)))).astype(np.float32)
     check(branching(), x=x)
     assert "strop.onnx_branch.default" in ops_of(branching(), x, deferring=True)
 

@@ -26,9 +26,10 @@ def packed(x: Tensor, dim: int) -> Tensor:
     short = -x.shape[dim] % BYTES
     if short:
         x = F.pad(x, [0, 0] * (x.dim() - 1 - dim) + [0, short])
-    parts = x.unflatten(dim, (BYTES, x.shape[dim] // BYTES)).unbind(dim)
+    parts = x.chunk(BYTES, dim)
     low, high = (even + odd * 2**8 for even, odd in (parts[:2], parts[2:]))
-    return low.to(torch.int32) + (high.to(torch.int32) << 16)
+    result: Tensor = low.to(torch.int32) + (high.to(torch.int32) << 16)
+    return result
 
 
 def unpacked(x: Tensor, dim: int, signed: bool) -> Tensor:

@@ -298,12 +298,13 @@ def _sorted(nodes: Sequence[NodeProto], needs: Sequence[Sequence[int]]) -> list[
 
 
 def _reads(node: NodeProto) -> Iterable[str]:
-    """Every name that a node or a graph inside it reads."""
+    """Every name that a node or a graph inside it reads from around it; names of the inner graph's own hide others."""
     yield from (name for name in node.input if name)
     for graph in subgraphs(node):
-        for inner in graph.node:
-            yield from _reads(inner)
-        yield from (value.name for value in graph.output)
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own |= {name for inner in graph.node for name in inner.output}
+        read = {name for inner in graph.node for name in _reads(inner)} | {value.name for value in graph.output}
+        yield from sorted(read - own)
 
 
 def _mark_dead(steps: Sequence[Step], own: set[str], outputs: Sequence[str]) -> None:

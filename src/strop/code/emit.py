@@ -421,8 +421,8 @@ class _Emitter:
 
     def _byte_products(self, a: Value, b: Value, total: Value) -> Value:
         lanes = max(a.lanes, b.lanes, total.lanes)
-        names = [self._broadcast(v, lanes) for v in (a, b, total)]
-        return Value(accumulate(self.frame, self.target.byte_products, *names, lanes), "i32", lanes)
+        x, y, start = (self._broadcast(v, lanes) for v in (a, b, total))
+        return Value(accumulate(self.frame, self.target.byte_products, x, y, start, lanes), "i32", lanes)
 
     def _broadcast(self, value: Value, lanes: int) -> str:
         if value.lanes == lanes:

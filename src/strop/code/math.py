@@ -15,7 +15,7 @@ from functools import partial
 
 from strop.code import math_bytes, math_erf, math_exp, math_trig, math_whole
 from strop.code.algebra import Term, select
-from strop.code.builder import Block, constant, type_of
+from strop.code.builder import Block, constant
 from strop.core.problem import Problem
 
 Formula = Callable[..., Term]

@@ -36,8 +36,8 @@ def accumulate(frame: Frame, kind: str, a: str, b: str, total: str, lanes: int) 
             product = code.let(f"call {vector} {name}({halves} {x}, {halves} {y})")
             total = code.let(f"add {vector} {total}, {product}")
         return total
-    product = dot4(Term(code, a, "i32", lanes), Term(code, b, "i32", lanes))
-    return (product + Term(code, total, "i32", lanes)).name
+    left, right, before = (Term(code, name, "i32", lanes) for name in (a, b, total))
+    return (before + dot4(left, right)).name
 
 
 def _split(frame: Frame, x: str, lanes: int, signed: bool) -> tuple[str, str]:

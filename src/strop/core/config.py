@@ -1,7 +1,7 @@
 """Options of a compilation, and how the environment sets their defaults.
 
 STROP_THREADS=2  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4  STROP_TARGET=znver3
-STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB
+STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Options:
     check: bool = False  #: verify the IR between steps
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
     target: str | None = None  #: name of a shipped machine description; None: this machine
-    measure: float = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
+    measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
 
     def __post_init__(self) -> None:
-        if self.measure is True or self.measure is False:
+        if isinstance(self.measure, bool):
             object.__setattr__(self, "measure", MEASURE_SECONDS if self.measure else 0.0)
         if not isinstance(self.measure, int | float) or not 0 <= self.measure < float("inf"):
             raise Problem("STR001", f"measure must be True, False or a number of seconds, got {self.measure!r}")
@@ -67,6 +67,8 @@ class Options:
         for name in ("pack", "winograd", "check"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
+        if text := environ.get("STROP_MEASURE", ""):
+            found["measure"] = _seconds("STROP_MEASURE", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
         if environ.get("STROP_TARGET"):
@@ -112,6 +114,17 @@ def _integer(name: str, text: str) -> int:
     if not text.isdecimal():
         raise _unreadable(name, text, "a positive integer")
     return int(text)
+
+
+def _seconds(name: str, text: str) -> float | bool:
+    if text.lower() in ("on", "yes", "true"):
+        return True
+    if text.lower() in _OFF:
+        return False
+    try:
+        return float(text)
+    except ValueError:
+        raise _unreadable(name, text, "a number of seconds, or `on`") from None
 
 
 def _switch(name: str, text: str) -> bool:

@@ -36,6 +36,8 @@ Approximation = Literal["none", "tanh"]
 
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6, offset: float = 0.0) -> Tensor:
     """x / √(mean x² + eps) · (weight + offset) over the last dimension."""
+    if weight is None and can_run("rms_norm", x):
+        weight = x.new_ones(x.shape[-1])
     if weight is None or weight.shape != x.shape[-1:] or not can_run("rms_norm", x, weight):
         return formulas.rms_norm(x, weight, eps, offset)
     result: Tensor = RmsNorm.apply(x, weight, float(eps), float(offset))  # type: ignore[no-untyped-call]

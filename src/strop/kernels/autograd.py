@@ -81,12 +81,13 @@ class RmsNorm(torch.autograd.Function):
         x, weight, *rest = ctx.saved_tensors
         eps, offset = ctx.numbers
         count, length = rows_of(x)
-        backward = program("rms_norm_backward", count, length, offset) if ctx.native else None
+        weighted = ctx.needs_input_grad[1]
+        backward = program("rms_norm_backward", count, length, offset, weighted) if ctx.native else None
         if torch.is_grad_enabled() or backward is None or g.dtype is not torch.float32:
             dx, dw = _again(lambda a, b: formulas.rms_norm(a, b, eps, offset), (x, weight), g)
             return dx, dw, None, None
-        made_dx, made_dw = backward((g.contiguous(), x, weight, rest[0]))
-        return made_dx.view(x.shape), made_dw, None, None
+        made_dx, *made_dw = backward((g.contiguous(), x, weight, rest[0]))
+        return made_dx.view(x.shape), made_dw[0] if weighted else None, None, None
 
 
 class Rotary(torch.autograd.Function):

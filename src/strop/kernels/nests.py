@@ -139,11 +139,11 @@ def rms_norm(count: int, length: int, eps: float, offset: float) -> Lowered:
 
 
 @kernel
-def rms_norm_backward(count: int, length: int, offset: float) -> Lowered:
-    """dx = r·(g·w − x·r²·mean(g·w·x)), dw = Σ g·x·r."""
+def rms_norm_backward(count: int, length: int, offset: float, weighted: bool) -> Lowered:
+    """dx = r·(g·w − x·r²·mean(g·w·x)) and, if the weight wants a gradient, dw = Σ g·x·r."""
     rows = Rows(count, length)
     g, x, w, scale = rows.matrix("g"), rows.matrix("x"), rows.vector("w"), rows.column("scale")
-    dx, dw = rows.out("dx"), rows.out("dw", length)
+    dx = rows.out("dx")
     total, r, factor = rows.scratch("total"), rows.scratch("r"), rows.scratch("factor")
     gw = rows.scratch("gw", length)
     along = rows.walk("reduce")
@@ -160,9 +160,12 @@ def rms_norm_backward(count: int, length: int, offset: float) -> Lowered:
     )
     body = (start, dot, load, store(factor, (), mean), result)
     rows.per_row("rms_norm_backward", *body, scratch=[total, r, factor, gw])
-    rows.per_column(
-        "rms_norm_weight", lambda row, column: mul(at(g, row, column), at(x, row, column), at(scale, row)), dw
-    )
+    if weighted:
+        rows.per_column(
+            "rms_norm_weight",
+            lambda row, column: mul(at(g, row, column), at(x, row, column), at(scale, row)),
+            rows.out("dw", length),
+        )
     return rows.lowered()
 
 

@@ -222,7 +222,7 @@ class PrefetchNext(Pass):
         start = load.offset.substitute({loop.var: ZERO for loop in whole.all_loops})
         asks = start.substitute({over: index_of(over) + 1}) + done * (lines * line)
         if lines > 1:  # each of the loads of a step asks for the line that lies as far from the first as it does
-            looped = {v: ZERO for v in (over, *(loop.var for loop in whole.all_loops if loop.mode == "serial"))}
+            looped = dict.fromkeys((over, *(loop.var for loop in whole.all_loops if loop.mode == "serial")), ZERO)
             asks = asks + (load.offset.substitute(looped) - load.offset.const)
         return replace(load, asks=asks)
 

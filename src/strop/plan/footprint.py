@@ -198,25 +198,34 @@ class Traffic:
         fits = self._fits(node)
         if fits >= 1.0 or not node.children:
             return once
-        times, reuse = (node.loop.extent, self._body_fits(node)) if node.loop is not None else (1, 0.0)
-        still = self._still(node)
+        reuse = self._body_fits(node) if node.loop is not None else 0.0
+        times = self._times(node)
         again: Lines = {}
         if reuse < 1.0:
             for child in node.children:
                 for key, lines in self._misses(child).items():
-                    again[key] = again.get(key, 0.0) + (1 if key.buffer in still else times) * lines
+                    again[key] = again.get(key, 0.0) + times[key.buffer] * lines
         kept = fits + (1.0 - fits) * reuse
         return {
             key: kept * once.get(key, 0.0) + (1.0 - kept) * again.get(key, 0.0)
             for key in dict.fromkeys((*once, *again))
         }
 
-    def _still(self, node: Node) -> frozenset[Buffer]:
-        """What a written-out loop does not move along: it is loaded once, into registers."""
-        if node.loop is None or node.loop.mode not in ("unroll", "vector"):
-            return frozenset()
-        moved = {a.buffer for a in node.accesses if node.loop.var in a.offset.vars}
-        return frozenset(a.buffer for a in node.accesses) - moved
+    def _times(self, node: Node) -> dict[Buffer, float]:
+        """How often a loop comes back to a buffer. What a written-out loop does not move along is loaded once, into
+        registers, and lanes that lie side by side are loaded together."""
+        loop = node.loop
+        if loop is None:
+            return {access.buffer: 1.0 for access in node.accesses}
+        found: dict[Buffer, float] = {}
+        for access in node.accesses:
+            times = float(loop.extent)
+            if loop.mode in ("unroll", "vector") and loop.var not in access.offset.vars:
+                times = 1.0
+            elif loop.mode == "vector" and access.offset.coefficient(loop.var) == 1:
+                times = max(1.0, loop.extent * SIZES[access.buffer.dtype] / self.level.line)
+            found[access.buffer] = max(found.get(access.buffer, 0.0), times)
+        return found
 
     def _body_fits(self, node: Node) -> float:
         return self._fits(node.children[0] if len(node.children) == 1 else node.body)
@@ -243,14 +252,11 @@ class Traffic:
             one = touched(group[0].offset, buffer, node.vars, self.level)
             by_buffer.setdefault(buffer, []).append((one, group))
         found: Lines = {}
-        total, crowds = 0.0, [0.0]
-        for buffer, several in by_buffer.items():
-            lines, crowded = self._union(buffer, several, node.vars, found)
-            total += lines
-            crowds.append(crowded)
-        # where buffers lie is not known: half of what the others crowd may fall on the same sets
-        most = max(crowds)
-        return found, max(total / self.level.lines, most + 0.5 * (sum(crowds) - most) if most > 0.5 else 0.0)
+        sizes = [self._union(buffer, several, node.vars, found) for buffer, several in by_buffer.items()]
+        total = sum(lines for lines, _ in sizes)
+        # a line finds in its set those of its own buffer that fall there, and of the others what falls on any set
+        crowded = max((crowd + (total - lines) / self.level.lines for lines, crowd in sizes), default=0.0)
+        return found, max(total / self.level.lines, crowded)
 
     def _union(
         self, buffer: Buffer, several: list[tuple[_Touched, list[Access]]], moving: frozenset[Var], found: Lines

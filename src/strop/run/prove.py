@@ -55,6 +55,7 @@ class Comparison:
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
         self.outcome = Outcome()
+        self._joined: tuple[nn.Module, nn.Module] | None = None  #: versions whose parameters have other names
         self._exact: dict[str, dict[str, Tensor]] = {}  #: the original in float64, by what was run
 
     def models(self, before: nn.Module, after: nn.Module, inputs: Any, *, dtypes: Any = None) -> Outcome:
@@ -64,21 +65,28 @@ class Comparison:
         if not self._load(before, after):
             return self.outcome
         for dtype in dtypes or (torch.float64, torch.float32):
+            one, two = copy.deepcopy(before).to(dtype), copy.deepcopy(after).to(dtype)
+            given = _as(inputs, dtype)
             try:
-                one, two = copy.deepcopy(before).to(dtype), copy.deepcopy(after).to(dtype)
-                given = _as(inputs, dtype)
-                first = self._run(one.eval(), given)
+                expected = self._expected(one, given)
             except Exception:
                 if dtype is torch.float32:
                     raise
-                continue  # code that insists on float32
-            self._same(first, self._run(two.eval(), given), f"eval, {_name(dtype)}", dtype)
-            with torch.no_grad():  # fused kernels go other ways when nothing needs a gradient
-                plain = [self._run(model, given) for model in (one, two)]
-            self._same(plain[0], plain[1], f"eval without gradients, {_name(dtype)}", dtype)
-            trained = self._run(one.train(), given)
-            self._train(trained, one, two, given, dtype)
+                continue  # the original itself insists on float32
+            if set(dict(one.named_parameters())) != set(dict(two.named_parameters())):
+                self._joined = one, two
+            self._same(expected[0], self._run(two.eval(), given), f"eval, {_name(dtype)}", dtype)
+            with torch.no_grad():
+                self._same(expected[1], self._run(two, given), f"eval without gradients, {_name(dtype)}", dtype)
+            self._train(expected[2], one, two, given, dtype)
         return self.outcome
+
+    def _expected(self, model: nn.Module, given: Any) -> tuple[dict[str, Tensor], ...]:
+        """The original in eval mode, also without gradients (fused kernels go other ways then), and in training."""
+        first = self._run(model.eval(), given)
+        with torch.no_grad():
+            plain = self._run(model, given)
+        return first, plain, self._run(model.train(), given)
 
     def functions(self, before: Any, after: Any, inputs: Any) -> Outcome:
         for dtype in (torch.float64, torch.float32):
@@ -90,7 +98,7 @@ class Comparison:
     def _train(self, trained: dict[str, Tensor], one: nn.Module, two: nn.Module, given: Any, dtype: Any) -> None:
         """With dropout as it is; if that drew other random numbers, without."""
         again = self._run(two.train(), given)
-        if not _differences(trained, again, TOLERANCE[dtype]):
+        if not _differences(self._translated(trained), again, TOLERANCE[dtype]):
             self._same(trained, again, f"train, {_name(dtype)}", dtype)
             return
         if not _has_dropout(one):
@@ -154,7 +162,20 @@ class Comparison:
         finite = [error for error in own if error < 0.05]
         return max(TOLERANCE[dtype], 8 * max(finite, default=0.0))
 
+    def _translated(self, found: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Gradients under the new names: they go the way that a checkpoint goes."""
+        gradients = {name: t for name, t in found.items() if name.startswith("gradient of ")}
+        if self._joined is None or not gradients:
+            return found
+        before, after = self._joined[0], copy.deepcopy(self._joined[1])
+        state = {key: torch.zeros_like(value) for key, value in before.state_dict().items()}
+        state.update({key: gradients[f"gradient of {key}"] for key in state if f"gradient of {key}" in gradients})
+        after.load_state_dict(state)
+        kept = {name: t for name, t in found.items() if name.removeprefix("gradient of ") not in state}
+        return {**kept, **{f"gradient of {name}": p.detach() for name, p in after.named_parameters()}}
+
     def _same(self, one: dict[str, Tensor], two: dict[str, Tensor], what: str, dtype: Any) -> None:
+        one = self._translated(one)
         found = _differences(one, two, self._allowed(one, what, dtype))
         self.outcome.differences += [f"{what}: {text}" for text in found[:5]]
         error = max((_error(one[name], two[name]) for name in one if name in two), default=0.0)
@@ -248,7 +269,7 @@ def _scalar(outputs: Any) -> Tensor | None:
     return total
 
 
-def _error(one: Tensor, two: Tensor) -> float:
+def _error(one: Tensor, two: Tensor, least: float = 0.0) -> float:
     """The largest difference relative to the scale; infinite when shapes, types or special values differ."""
     if one.shape != two.shape or one.dtype != two.dtype:
         return float("inf")
@@ -261,39 +282,41 @@ def _error(one: Tensor, two: Tensor) -> float:
         return float("inf")
     if not bool(usual.any()):
         return 0.0
-    scale = one[usual].abs().max().item()
+    scale = max(one[usual].abs().max().item(), least)
     distance = (one[usual] - two[usual]).abs().max().item()
     return 0.0 if max(scale, distance) < _SMALL else distance / max(scale, _SMALL)
 
 
 def _differences(one: dict[str, Tensor], two: dict[str, Tensor], tolerance: float) -> list[str]:
+    """Gradients that are tiny beside the largest one are measured by a hundredth of that: roundings make them up."""
     found = [f"{name} is only there {'before' if name in one else 'after'}" for name in sorted(set(one) ^ set(two))]
+    gradients = [t for name, t in one.items() if name.startswith("gradient") and t.numel() and t.is_floating_point()]
+    floor = 0.01 * max((t.abs().max().item() for t in gradients), default=0.0)
     for name in one:
-        error = _error(one[name], two[name]) if name in two else 0.0
+        least = floor if name.startswith("gradient") and floor < float("inf") else 0.0
+        error = _error(one[name], two[name], least) if name in two else 0.0
         if error > tolerance:
             found.append(f"{name} differs by {error:.2g} of its scale")
     return found
 
 
 def _has_dropout(model: nn.Module) -> bool:
-    return any("dropout" in name.lower() for name, _ in _rates(model))
+    return any(True for _ in _rates(model))
 
 
 def _without_dropout(model: nn.Module) -> None:
-    for name, owner in _rates(model):
-        setattr(owner, name.rpartition(":")[2], 0.0)
+    for owner, name in list(_rates(model)):
+        setattr(owner, name, 0.0)
 
 
-def _rates(model: nn.Module) -> list[tuple[str, Any]]:
-    """Where modules keep a dropout probability: `p` of dropout layers, attributes with `dropout` in their name."""
-    found: list[tuple[str, Any]] = []
+def _rates(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
+    """Where modules keep a dropout probability: `p` of dropout layers, numbers with `drop` in their name."""
     for module in model.modules():
         if isinstance(module, nn.modules.dropout._DropoutNd):
-            found.append(("dropout:p", module))
+            yield module, "p"
         for name, value in vars(module).items():
             if isinstance(value, float) and ("dropout" in name or "drop" in name.split("_")):
-                found.append((f"dropout:{name}", module))
-    return found
+                yield module, name
 
 
 def _name(dtype: Any) -> str:

@@ -345,7 +345,8 @@ def linear(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) ->
 
 @means("byte_linear")
 def byte_linear(node: Node, x: Tensor, weight: Tensor) -> Tensor:
-    return aten_bytes.byte_linear(x, weight)
+    product: Tensor = aten_bytes.byte_linear(x, weight)
+    return product
 
 
 @means("byte_conv")
@@ -354,7 +355,8 @@ def byte_conv(
     dilation: Sequence[int], groups: int, transposed: bool,
 ) -> Tensor:  # fmt: skip
     pads = [amount for side in zip(*padding) for amount in side]
-    return aten_bytes.byte_conv(x, weight, list(stride), pads, list(dilation))
+    product: Tensor = aten_bytes.byte_conv(x, weight, list(stride), pads, list(dilation))
+    return product
 
 
 @means("matmul")

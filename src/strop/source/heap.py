@@ -141,7 +141,7 @@ class Node:
     def release(self) -> None:
         """Let go of other nodes and of objects."""
         for held in (self.arguments, self.callees, self.callers, self.events, self.parameters, self.frame.cells):
-            held.clear()  # type: ignore[attr-defined]
+            held.clear()
         self.frame.owner = self.frame.parent = None
 
 

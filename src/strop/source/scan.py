@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from strop.source import adopt, files
+from strop.source.adopt.names import QuickProject
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
 from strop.source.hybridize import tensorflow
@@ -34,6 +35,8 @@ class Options(Protocol):
     def rules(self) -> tuple[str, ...]: ...
     @property
     def target(self) -> str: ...
+    @property
+    def select(self) -> tuple[str, ...]: ...
 
 
 class Defaults:
@@ -44,6 +47,7 @@ class Defaults:
     max_lines = files.MAX_LINES
     rules: tuple[str, ...] = ()
     target = "cpu"
+    select: tuple[str, ...] = ()
 
 
 def scan(paths: Sequence[str], options: Options | None = None) -> Scan:
@@ -70,17 +74,29 @@ def scan_files(names: Sequence[str], roots: Sequence[str], options: Options | No
 
 
 def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Scan:
-    project = Project(names, roots, max_lines=options.max_lines)
-    program = Program(project, hints=options.hints, speculate=options.speculate)
-    program.run()
-    result = judge(program)
-    result.findings += adopt.findings(project, rules=options.rules, target=options.target)
+    kind = QuickProject if kernels_only(options.select) else Project
+    project = kind(names, roots, max_lines=options.max_lines)
+    kernels = adopt.findings(project, options.rules, options.target, options.select)
+    result = Scan() if kernels_only(options.select) else _interpreted(project, options)
+    result.findings += kernels
     result.skipped = project.skipped
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
     result.followed = sorted(module.file for module in project.followed.values() if module is not None)
+    return result
+
+
+def _interpreted(project: Project, options: Options) -> Scan:
+    program = Program(project, hints=options.hints, speculate=options.speculate)
+    program.run()
+    result = judge(program)
     program.release()
     return result
+
+
+def kernels_only(select: Sequence[str]) -> bool:
+    """Are kernels to adopt all that is asked for? They need no interpretation of the whole program."""
+    return bool(select) and all(code.startswith("STR7") for code in select)
 
 
 def judge(program: Program) -> Scan:
@@ -100,4 +116,3 @@ def judge_function(program: Program, effects: Effects, id: str) -> tuple[Functio
 def _torch() -> Any:
     name = "strop.source.hybridize.torch"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
-

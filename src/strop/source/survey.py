@@ -123,13 +123,16 @@ def _scanned(
 
 
 def _meaning(unit: _Unit) -> str:
-    """The settings that change what a scan says; selections are applied later."""
+    """The settings that change what a scan says; selections are applied later, but for rules that are off."""
+    from strop.source.scan import kernels_only
+
     settings = unit.settings
     roots = [os.path.realpath(root) for root in unit.roots]
     rules = [
         (file, digest_of(file)) for folder in settings.rules for file in sorted(map(str, Path(folder).glob("*.rule")))
     ]
-    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, roots))
+    asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
+    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, roots))
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:

@@ -461,7 +461,7 @@ def _widened(atoms: list[Atom]) -> Value:
     if len(tensors) > 3 or any(t.merged for t in tensors):
         groups = [[t for t in tensors if (t.framework, t.kind) == kind] for kind in _kinds(tensors)]
         merged = [_merge_tensors(group) for group in groups]
-        atoms = [atom for atom in atoms if not isinstance(atom, Tensor)] + merged
+        atoms = [*(atom for atom in atoms if not isinstance(atom, Tensor)), *merged]
     unknowns = [atom for atom in atoms if isinstance(atom, Unknown)]
     if len(unknowns) > 2 or any(atom.why == _SEVERAL for atom in unknowns):
         before = all(atom.before for atom in unknowns)

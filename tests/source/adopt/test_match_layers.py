@@ -66,13 +66,18 @@ def test_projections_of_other_things(tmp_path, body):
     assert names(tmp_path, ATTENTION.format(body), "qkv") == []
 
 
+def test_projections_in_different_branches(tmp_path):
+    body = "if y is None:\n            q = k = v = self.q(x) + self.k(x)\n        else:\n            q = k = v = self.v(x)"
+    assert names(tmp_path, ATTENTION.format(body), "qkv") == []
+
+
 @pytest.mark.parametrize(
     ("elsewhere", "why"),
     [
-        ("    def tie(self, other):\n        self.q.weight = other\n", "`Attention.tie`"),
+        ("    def tie(self, other):\n        self.q.weight = other\n", "`Attention`"),
         ("\ndef _init_weights(module):\n    module.q.weight.data.normal_()\n", "`module.q`"),
         ("\nPLAN = {'layers.*.q': 'colwise'}\n", "layers.*.q"),
-        ("\nclass Other(Attention):\n    def extra(self, x):\n        return self.q(x)\n", "`Other.extra`"),
+        ("\nclass Other(Attention):\n    def extra(self, x):\n        return self.q(x)\n", "`Other`"),
         ("\ndef watch(m):\n    m.register_forward_hook(print)\n", "hooks"),
     ],
 )

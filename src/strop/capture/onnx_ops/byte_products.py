@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from strop.capture.aten_bytes import packed
-from strop.capture.onnx_ops import known, made, tracing, whole
+from strop.capture.onnx_ops import known, made, scalar, tracing, whole
 
 #: fewer terms or results are not worth the packing
 FEWEST_TERMS, FEWEST_RESULTS = 16, 8
@@ -54,7 +54,7 @@ def weights_of(b: Tensor, zero: Tensor | None, kept: int) -> Weights | None:
         return None
     taps = made(rows.sum, 1, dtype=torch.int32)
     sums = made(lambda: taps.reshape(taps.shape[0], -1).sum(1, dtype=torch.int32))
-    if int(made(rows.amin)) < -128 or int(made(rows.amax)) > 127:
+    if scalar(made(rows.amin)) < -128 or scalar(made(rows.amax)) > 127:
         if values.dtype != torch.uint8 or offset is None:
             return None
         rows = made(lambda: values.to(torch.int32).movedim(kept, 0) - 128)
@@ -158,6 +158,6 @@ def _centred(product: Tensor, zero: Tensor | None, sums: Tensor) -> Tensor:
         return product
     fixed = known(zero)
     if fixed is not None:
-        point = int(made(fixed.reshape(()).item))
+        point = int(scalar(fixed))
         return product - made(torch.mul, sums, point) if point else product
     return product - zero.to(torch.int32) * sums

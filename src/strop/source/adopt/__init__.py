@@ -15,8 +15,10 @@ from strop.source.facts import Finding
 from strop.source.project import Project
 
 
-def findings(project: Project, *, rules: Sequence[str] = (), target: str = "cpu") -> list[Finding]:
-    """What could be adopted in a project's scanned files; `rules` are folders with rules of its own."""
+def findings(
+    project: Project, rules: Sequence[str] = (), target: str = "cpu", asked: Sequence[str] = ()
+) -> list[Finding]:
+    """What could be adopted in a project's scanned files; `rules` are folders, `asked` codes that shall run anyway."""
     from strop.source.adopt.report import findings as found
 
-    return found(project, rules=rules, target=target)
+    return found(project, rules, target, asked)

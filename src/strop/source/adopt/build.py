@@ -108,6 +108,20 @@ class Frame:
     branches: int = 0  #: how many branches and loops are around the current statement
 
 
+class Arguments:
+    """The evaluated arguments of a call."""
+
+    __slots__ = ("keywords", "open", "positional")
+
+    def __init__(self, positional: list[Value], keywords: dict[str, Value], open: bool = False) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self.open = open  #: `*args` or `**kwargs` of unknown content were given
+
+    def all(self) -> list[Value]:
+        return [*self.positional, *self.keywords.values()]
+
+
 class Builder:
     """Nodes of one graph."""
 

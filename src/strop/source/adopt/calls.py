@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
 
 from strop.source.adopt.architecture import Definition, Node
-from strop.source.adopt.build import Closure, Frame, Many, Method, Parent, Partial, Self, Value, text_of
+from strop.source.adopt.build import Arguments, Closure, Frame, Many, Method, Parent, Partial, Self, Value, text_of
 from strop.source.adopt.expressions import Expressions
+from strop.source.adopt.functions import FUNCTIONS, baddbmm
 from strop.source.adopt.names import Constant, Library
 from strop.source.adopt.operations import (
     ACTIVATIONS,
@@ -38,20 +38,6 @@ _SCALARS = (
     "builtins.abs",
     "builtins.bool",
 )
-
-
-class Arguments:
-    """The evaluated arguments of a call."""
-
-    __slots__ = ("keywords", "open", "positional")
-
-    def __init__(self, positional: list[Value], keywords: dict[str, Value], open: bool = False) -> None:
-        self.positional = positional
-        self.keywords = keywords
-        self.open = open  #: `*args` or `**kwargs` of unknown content were given
-
-    def all(self) -> list[Value]:
-        return [*self.positional, *self.keywords.values()]
 
 
 class Calls(Expressions):
@@ -146,10 +132,9 @@ class Calls(Expressions):
             return self._operation(operation, arguments, at)
         if dotted == "super.forward":
             return self._base_forward(arguments, at)
-        special = _SPECIAL.get(dotted)
+        special = FUNCTIONS.get(dotted)
         if special is not None:
-            result: Value = special(self, arguments, at)
-            return result
+            return special(self, arguments, at)
         if layer(dotted) is not None or (dotted.startswith("torch.nn.") and dotted.rpartition(".")[2][:1].isupper()):
             return self._made(dotted, None, arguments, at)
         last = dotted.rpartition(".")[2]
@@ -170,6 +155,8 @@ class Calls(Expressions):
             return self._made(dotted, None, arguments, at)
         positional = inputs[: len(arguments.positional)]
         named = dict(zip(arguments.keywords, inputs[len(positional) :]))
+        if arguments.open:
+            named["**"] = self.symbol("**", at)
         return self.make("call", positional, {"function": self.const(dotted, at), **named}, at=at, text=dotted)
 
     def _operation(self, operation: Operation, arguments: Arguments, at: ast.Call) -> Node:
@@ -234,7 +221,7 @@ class Calls(Expressions):
             inside = ", ".join(text_of(one) for one in arguments.all())
             return self.symbol(f"{text_of(base)}.{name}({inside})", at)
         if name in ("baddbmm", "addmm"):
-            return _baddbmm(self, Arguments([base, *arguments.positional], arguments.keywords), at)
+            return baddbmm(self, Arguments([base, *arguments.positional], arguments.keywords), at)
         operation = METHODS.get(name)
         scalar = base.kind in ("const", "symbol")
         if operation is not None and not (scalar and (base.kind == "const" or operation.kind == "split")):
@@ -477,107 +464,3 @@ def _input_position(operation: Operation, name: str) -> int | None:
         return operation.inputs.index(name)
     position = _POSITIONS.get(name)
     return position if position is not None and position < len(operation.inputs) else None
-
-
-# -- functions that are neither operations nor layers ----------------------------------------------------------------
-
-
-def _einsum(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    first, *rest = arguments.positional or [self.const("", at)]
-    operands = rest[0].items if len(rest) == 1 and isinstance(rest[0], Many) else rest
-    nodes = [self.node(one, at) for one in operands]
-    if isinstance(first, Node) and isinstance(first.value, str):
-        return self.einsum(first.value, nodes, at)
-    return self.make("einsum", nodes, at=at)
-
-
-def _baddbmm(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    names = dict(zip(("x", "a", "b"), arguments.positional))
-    renamed = {"input": "x", "batch1": "a", "batch2": "b", "mat1": "a", "mat2": "b"}
-    names.update({renamed.get(key, key): value for key, value in arguments.keywords.items()})
-    found = {key: self.node(value, at) for key, value in names.items()}
-    return self.baddbmm(found, at) if {"x", "a", "b"} <= set(found) else self.make("call", found.values(), at=at)  # type: ignore[arg-type]
-
-
-def _partial(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    if not arguments.positional:
-        return self.unknown("partial", [], at)
-    return Partial(arguments.positional[0], tuple(arguments.positional[1:]), arguments.keywords)
-
-
-def _first(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    return arguments.positional[0] if arguments.positional else self.unknown("call", [], at)
-
-
-def _enumerate(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    inner = arguments.positional[0] if arguments.positional else self.symbol("i", at)
-    return Many([Many([self.symbol("i", at), self.element(self.listed(inner, at), at)])], "list", open=True)
-
-
-def _zip(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    return Many([Many([self.element(self.listed(one, at), at) for one in arguments.positional])], "list", open=True)
-
-
-def _range(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    return Many([self.symbol("i", at)], "list", open=True)
-
-
-def _list(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    if not arguments.positional:
-        return Many([], "list")
-    inner = arguments.positional[0]
-    return Many(list(inner.items), "list", open=inner.open) if isinstance(inner, Many) else inner
-
-
-def _dict_call(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    return Many(list(arguments.keywords.values()), "dict", list(arguments.keywords), bool(arguments.positional))
-
-
-def _checkpoint(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    if not arguments.positional:
-        return self.unknown("checkpoint", [], at)
-    return self.apply(arguments.positional[0], Arguments(arguments.positional[1:], {}), at)
-
-
-def _scalar_tensor(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    """`torch.tensor(0.5)` behaves as the number that it holds."""
-    inner = self.node(arguments.positional[0], at) if arguments.positional else self.unknown("tensor", [], at)
-    return inner if inner.is_scalar else self.make("tensor", [inner], at=at)
-
-
-def _getattr(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
-    base, *rest = arguments.positional or [self.symbol("?", at)]
-    name = rest[0] if rest else None
-    if isinstance(name, Node) and isinstance(name.value, str):
-        return self.attribute(base, name.value, at)
-    return self.symbol(f"{text_of(base)}.?", at)
-
-
-_SPECIAL: dict[str, Any] = {
-    "torch.einsum": _einsum,
-    "numpy.einsum": _einsum,
-    "torch.functional.einsum": _einsum,
-    "torch.baddbmm": _baddbmm,
-    "torch.addmm": _baddbmm,
-    "functools.partial": _partial,
-    "typing.cast": lambda self, a, at: a.positional[-1] if a.positional else self.unknown("cast", [], at),
-    "torch.tensor": _scalar_tensor,
-    "torch.as_tensor": _scalar_tensor,
-    "torch.scalar_tensor": _scalar_tensor,
-    "torch.utils.checkpoint.checkpoint": _checkpoint,
-    "torch.compile": _first,
-    "torch.jit.script": _first,
-    "builtins.enumerate": _enumerate,
-    "builtins.zip": _zip,
-    "builtins.range": _range,
-    "builtins.list": _list,
-    "builtins.tuple": _list,
-    "builtins.reversed": _list,
-    "builtins.sorted": _list,
-    "builtins.iter": _list,
-    "builtins.dict": _dict_call,
-    "collections.OrderedDict": _list,
-    "builtins.getattr": _getattr,
-    "copy.deepcopy": _first,
-    "copy.copy": _first,
-}

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from strop.source.adopt.architecture import Definition, Graph, Model, Node
-from strop.source.adopt.build import Closure, Frame, Many, Method, Self, Value, text_of
-from strop.source.adopt.calls import MAX_DEPTH, MAX_LINES, MAX_NODES, Arguments, Calls
+from strop.source.adopt.build import Arguments, Closure, Frame, Many, Method, Self, Value, text_of
+from strop.source.adopt.calls import MAX_DEPTH, MAX_LINES, MAX_NODES, Calls
 from strop.source.adopt.expressions import _OPERATORS
 from strop.source.adopt.names import Constant, Library, Names
 from strop.source.code import Class, Code, Parameter

@@ -2,58 +2,91 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-from strop.source.adopt import scope
 from strop.source.adopt.architecture import Graph, Match, Node, Refusal
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.guards import GUARDS
-from strop.source.adopt.language.rule import Rule
+from strop.source.adopt.language.rule import Pattern, Rule
 from strop.source.adopt.match import Matcher, by_kind, required_kinds
+from strop.source.adopt.scope import Scope
 from strop.source.code import Class, Code, Module
+
+_MAX_SOLUTIONS = 12  #: ways to bind a pattern at one place that are tried against the guards
+
+Prepared = Sequence[tuple[Rule, Pattern, frozenset[str]]]
 
 
 def in_project(architecture: Architecture, rules: Sequence[Rule]) -> list[Match]:
     """The matches in all scanned files, by place."""
-    modules = architecture.project.scanned.values()
-    kept = _kept(match for module in modules for match in in_module(architecture, module, rules))
+    prepared = _prepared(rules)
+    found: list[Match] = []
+    for module in architecture.project.scanned.values():
+        for code, cls in _functions(architecture, module):
+            found += _in_graph(architecture.graph(code, cls), prepared)
+    kept = _kept(found)
+    scope = Scope(architecture.names)
     for match in kept:
         if match.rule.define:
-            match.refusals += list(itertools.islice(scope.refusals(match, architecture.names), 3))
+            match.refusals += list(itertools.islice(scope.refusals(match), 3))
     return kept
 
 
-def in_module(architecture: Architecture, module: Module, rules: Sequence[Rule]) -> Iterator[Match]:
-    for code, cls in _functions(architecture, module):
-        yield from in_graph(architecture.graph(code, cls), rules)
+def in_graph(graph: Graph, rules: Iterable[Rule]) -> list[Match]:
+    """The matches in one function."""
+    return list(_in_graph(graph, _prepared(rules)))
+
+
+def _prepared(rules: Iterable[Rule]) -> Prepared:
+    return [(rule, pattern, required_kinds(pattern)) for rule in rules for pattern in rule.patterns]
 
 
 def _functions(architecture: Architecture, module: Module) -> Iterator[tuple[Code, Class | None]]:
-    """Every function as it stands, and inherited methods again in classes that define other layers."""
+    """Every function as it stands, and inherited methods again in classes whose own `__init__` sets what they read."""
     for code in module.functions:
         if code.node not in module.shadowed:
             yield code, None
     names = architecture.names
+    scanned = set(architecture.project.scanned.values())
     for cls in module.classes.values():
-        if "__init__" not in names.methods(cls):
+        maker = names.methods(cls).get("__init__")
+        if maker is None:
             continue
+        own = _attributes(maker, ast.Store)
         for base in names.order(cls)[1:]:
-            if isinstance(base, Class):
-                for name, code in names.methods(base).items():
-                    if names.method(cls, name) is code and name != "__init__" and code.receiver() is not None:
-                        yield code, cls
-
-
-def in_graph(graph: Graph, rules: Iterable[Rule]) -> Iterator[Match]:
-    kinds = by_kind(graph)
-    for rule in rules:
-        for pattern in rule.patterns:
-            if not required_kinds(pattern) <= kinds.keys():
+            if not isinstance(base, Class) or base.module not in scanned:
                 continue
-            for match in Matcher(rule, pattern, graph, kinds).matches():
-                if _stands(match):
-                    yield match
+            for name, code in names.methods(base).items():
+                if names.method(cls, name) is not code or name == "__init__" or code.receiver() is None:
+                    continue
+                if own & _attributes(code, ast.Load):
+                    yield code, cls
+
+
+def _attributes(code: Code, how: type[ast.expr_context]) -> set[str]:
+    """What a method reads from, or sets on, its own object."""
+    receiver = code.receiver()
+    return {
+        node.attr
+        for node in code.walk()
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, how)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == receiver
+    }
+
+
+def _in_graph(graph: Graph, prepared: Prepared) -> Iterator[Match]:
+    kinds = by_kind(graph)
+    for rule, pattern, required in prepared:
+        if not required <= kinds.keys():
+            continue
+        for solutions in Matcher(rule, pattern, graph, kinds).places():
+            match = next((m for m in itertools.islice(solutions, _MAX_SOLUTIONS) if _stands(m)), None)
+            if match is not None:
+                yield match
 
 
 def _stands(match: Match) -> bool:
@@ -75,7 +108,7 @@ def _stands(match: Match) -> bool:
 
 def _kept(found: Iterable[Match]) -> list[Match]:
     """Each place once per family: the rule of smaller order, then the larger match; half of another is no new place."""
-    ordered = sorted(found, key=lambda m: (m.rule.order, -len(m.nodes), m.place, m.rule.name))
+    ordered = sorted(found, key=lambda m: ("" in m.conditions, m.rule.order, -len(m.nodes), m.place, m.rule.name))
     taken: set[tuple[object, ...]] = set()
     kept = []
     for match in ordered:

@@ -7,7 +7,7 @@ from typing import Any
 
 from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.build import same as is_same
-from strop.source.adopt.flow import attention_of
+from strop.source.adopt.flow import exclusive
 
 Check = Callable[..., str]
 GUARDS: dict[str, Check] = {}
@@ -118,11 +118,19 @@ def same_source(match: Match, one: str, other: str) -> str:
     left, right = _node(match, one), _node(match, other)
     if left is None or right is None:
         return ""
-    if is_same(_plain(left), _plain(right)):
+    if is_same(_unscaled(left), _unscaled(right)):
         return f"`{one}` and `{other}` are one value"
     sources = [_sources(left), _sources(right)]
     common = any(is_same(a, b) for a in sources[0] for b in sources[1])
     return "" if common else f"`{one}` and `{other}` are made of different tensors"
+
+
+def _unscaled(node: Node) -> Node:
+    """A value without casts and factors that are numbers."""
+    node = _plain(node)
+    while node.kind == "mul" and any(one.is_scalar for one in node.inputs):
+        node = _plain(next((one for one in node.inputs if not one.is_scalar), node.inputs[0]))
+    return node
 
 
 def _sources(node: Node) -> list[Node]:
@@ -189,10 +197,11 @@ def plain_product(match: Match, one: str, other: str) -> str:
 
 
 @guard
-def meet(match: Match, *names: str) -> str:
-    """The values come together in attention: in one call or product, after views, norms and rotations of their own."""
+def one_path(match: Match, *names: str) -> str:
+    """The values are computed in one call of the function, not in different branches of an `if`."""
     nodes = [node for name in names if (node := _node(match, name)) is not None]
-    return "" if attention_of(nodes) is not None else "the projections do not meet in attention"
+    apart = any(exclusive(a, b) for i, a in enumerate(nodes) for b in nodes[:i])
+    return "they stand in different branches" if apart else ""
 
 
 @guard
@@ -215,3 +224,32 @@ def not_returned(match: Match, name: str) -> str:
 
 
 _STILL_THE_SAME = ("cast", "dropout", "phi", "view", "contiguous", "clone", "detach", "tuple", "list", "setitem")
+
+
+@guard
+def hides(match: Match, name: str) -> str:
+    """`x` is so low that a score of it never counts, also when it is added instead of put in place."""
+    node = _node(match, name)
+    if node is None:
+        return ""
+    node = _plain(node)
+    if node.kind == "const" and isinstance(node.value, (int, float)) and node.value <= -1e7:
+        return ""
+    if node.kind == "symbol" and ("finfo" in node.text or "inf" in node.text):
+        return ""
+    return f"hidden scores become `{node.text or node.value}`, which may still count where a whole row is hidden"
+
+
+@guard
+def halves(match: Match) -> str:
+    """Slices and chunks of the match divide the last dimension in the middle, without leaving anything out."""
+    for node in match.nodes:
+        step = node.attributes.get("step")
+        if node.kind == "slice" and step is not None and not (step.kind == "const" and step.value in (None, 1)):
+            return f"line {node.place.line} takes every other element"
+        bound = node.attributes.get("start") or node.attributes.get("stop")
+        if node.kind == "slice" and bound is not None and not (bound.text.rstrip(")").endswith("// 2")):
+            return f"line {node.place.line} may not divide in the middle"
+        if node.kind == "chunk" and (node.attribute("n") != 2 or node.attribute("dim", -1) not in (-1, 3)):
+            return f"line {node.place.line} may not divide in the middle"
+    return ""

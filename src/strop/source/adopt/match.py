@@ -26,6 +26,7 @@ from strop.source.adopt.operations import layer as layer_of
 
 _SUMS = ("add", "mul")
 _COMMUTATIVE = ("maximum", "minimum")
+_MAX_TESTS = 2  #: branches of which only one matches, on the way through a pattern
 _MAX_TERMS = 7  #: of a sum or product that is tried in every order
 _MAX_STEPS = 20_000  #: per pattern and root, against patterns that explode
 #: How the terms of a sum are looked for: (inner sums too, also those that are used elsewhere, powers taken apart).
@@ -74,27 +75,25 @@ class Matcher:
         self.by_kind = by_kind
         self.steps = 0
 
-    def matches(self) -> Iterator[Match]:
-        """The first match at every result that the pattern can have."""
+    def places(self) -> Iterator[Iterator[Match]]:
+        """For every result that the pattern can have, the ways to match it."""
         first, *others = self.pattern.roots
         for node in self._candidates(first[1]):
-            self.steps = 0
-            try:
-                found = next(self._roots(first, others, node), None)
-            except TooManySteps:
-                continue
-            if found is not None:
-                yield found
+            yield self._solutions(first, others, node)
 
-    def _roots(
+    def _solutions(
         self, first: tuple[str, Expression], others: Sequence[tuple[str, Expression]], node: Node
     ) -> Iterator[Match]:
-        for state in self.term(first[1], node, State()):
-            for roots, whole in self._more(others, (node,), state):
-                yield Match(
-                    self.rule, self.graph, whole.bound, roots, _once(whole.nodes), _once(whole.skipped),
-                    dict(whole.conditions),
-                )  # fmt: skip
+        self.steps = 0
+        try:
+            for state in self.term(first[1], node, State()):
+                for roots, whole in self._more(others, (node,), state):
+                    yield Match(
+                        self.rule, self.graph, whole.bound, roots, _once(whole.nodes), _once(whole.skipped),
+                        dict(whole.conditions),
+                    )  # fmt: skip
+        except TooManySteps:
+            return
 
     def _more(
         self, others: Sequence[tuple[str, Expression]], roots: tuple[Node, ...], state: State
@@ -209,11 +208,13 @@ class Matcher:
 
     def _one_branch(self, term: Expression, node: Node, state: State) -> Iterator[State]:
         """Only some branches match: the place is one, but what it computes depends on the test."""
-        if "" in state.conditions:
+        tests = [test for test in state.conditions.get("", "").split(" and ") if test]
+        if len(tests) >= _MAX_TESTS:
             return
+        conditions = {**state.conditions, "": " and ".join([*tests, node.text])}
         for arm in node.inputs:
             if not arm.is_leaf:
-                for found in self.term(term, arm, replace(state, conditions={**state.conditions, "": node.text})):
+                for found in self.term(term, arm, replace(state, conditions=conditions)):
                     yield found.past(node)
 
     def _in_all(self, name: str, term: Expression, node: Node, state: State) -> bool:
@@ -276,6 +277,8 @@ class Matcher:
             return
         (name, term), *rest = keywords
         value = node.attributes.get(name)
+        if value is None and "**" in node.attributes:
+            return  # it may be given
         if value is None:
             absent = term.kind == "const" and term.value is None
             absent = absent or (

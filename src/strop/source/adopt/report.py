@@ -18,17 +18,17 @@ from strop.source.project import Project
 _SAFETY: dict[str, Safety] = {"exact": "safe", "close": "safe", "training": "safe-if", "eval": "safe-if"}
 
 
-def findings(project: Project, *, rules: Sequence[str] = (), target: str = "cpu") -> list[Finding]:
-    chosen = wanted(rulebook.load(tuple(rules)), target)
+def findings(project: Project, rules: Sequence[str], target: str, asked: Sequence[str]) -> list[Finding]:
+    chosen = wanted(rulebook.load(tuple(rules)), target, asked)
     for rule in chosen:
         declare(rule)
     architecture = Architecture(project)
     return [finding(match) for match in find.in_project(architecture, chosen)]
 
 
-def wanted(rules: Sequence[Rule], target: str) -> list[Rule]:
-    """The rules that pay on a target."""
-    return [rule for rule in rules if target in rule.targets and rule.default]
+def wanted(rules: Sequence[Rule], target: str, asked: Sequence[str] = ()) -> list[Rule]:
+    """The rules that pay on a target, and those that are asked for by their code."""
+    return [rule for rule in rules if target in rule.targets and (rule.default or rule.code in asked)]
 
 
 def finding(match: Match) -> Finding:

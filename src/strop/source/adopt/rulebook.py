@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,30 +24,34 @@ HOME = Path(__file__).parent / "rules"
 @lru_cache(maxsize=8)
 def load(folders: tuple[str, ...] = ()) -> tuple[Rule, ...]:
     """All rules by order and name; two with one code or one name are an error."""
-    found: list[Rule] = []
-    for file in _files(folders):
-        rule = read(file, guards=GUARDS)
-        for other in found:
-            if rule.code == other.code or rule.name == other.name:
-                what = rule.code if rule.code == other.code else f"`{rule.name}`"
-                raise Problem("STR010", f"{what} is both {other.file} and {rule.file}", where=f"{rule.file}:1")
-        if _matches_itself(rule):
-            message = f"`{rule.name}` matches its own output: `strop fix` would apply it again and again"
-            raise Problem("STR010", message, where=f"{rule.file}:1", help="narrow the pattern, or change the replacement")
-        found.append(rule)
+    found = list(built_in())
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise Problem("STR010", f"there is no folder of rules `{folder}`")
+        for file in sorted(Path(folder).glob("*.rule")):
+            rule = read(file, guards=GUARDS)
+            _check(rule, found)
+            found.append(rule)
     return tuple(sorted(found, key=lambda rule: (rule.order, rule.name)))
 
 
-def _files(folders: Sequence[str]) -> Iterable[Path]:
-    yield from sorted(HOME.glob("*.rule"))
-    for folder in folders:
-        path = Path(folder)
-        if not path.is_dir():
-            raise Problem("STR010", f"there is no folder of rules `{folder}`")
-        yield from sorted(path.glob("*.rule"))
+@lru_cache(maxsize=1)
+def built_in() -> tuple[Rule, ...]:
+    """The rules that come along; the tests check them as `_check` does those of a project."""
+    return tuple(read(file, guards=GUARDS) for file in sorted(HOME.glob("*.rule")))
 
 
-def _matches_itself(rule: Rule) -> bool:
+def _check(rule: Rule, others: Iterable[Rule]) -> None:
+    for other in others:
+        if rule.code == other.code or rule.name == other.name:
+            what = rule.code if rule.code == other.code else f"`{rule.name}`"
+            raise Problem("STR010", f"{what} is both {other.file} and {rule.file}", where=f"{rule.file}:1")
+    if matches_itself(rule):
+        message = f"`{rule.name}` matches its own output: `strop fix` would apply it again and again"
+        raise Problem("STR010", message, where=f"{rule.file}:1", help="narrow the pattern, or change the replacement")
+
+
+def matches_itself(rule: Rule) -> bool:
     """Is the pattern found in what the replacement writes?"""
     for _, template in rule.use:
         text = _GROUP.sub("", template)

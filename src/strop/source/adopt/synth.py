@@ -22,6 +22,10 @@ from strop.source.code import Code
 from strop.source.facts import Edit, Place, Skipped
 from strop.source.files import Text, read
 
+#: what a replacement must not skip, since it says nothing of shapes
+_SHAPED = frozenset(
+    {"view", "flatten", "unflatten", "permute", "transpose", "squeeze", "unsqueeze", "expand", "repeat"}
+)
 _WIDTH = 99  #: a longer line is broken at its arguments, unless the file has longer ones already
 
 
@@ -86,6 +90,9 @@ class _Synthesis:
         for name, node in self.match.bound.items():
             if id(node) not in inner and name not in self.words.mentioned:
                 raise CannotWrite(f"the replacement has no place for `{name}`", node.place)
+        for node in self.match.skipped:
+            if node.kind in _SHAPED:
+                raise CannotWrite(f"line {node.place.line} gives the values another shape in between", node.place)
         rates = [node for name, node in self.match.bound.items() if name in self.words.mentioned]
         for node in self.match.nodes:
             if node.kind == "dropout" and not any(node.attributes.get("p") is rate for rate in rates):

@@ -9,6 +9,7 @@ replacement would then come on top instead of in its place.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
@@ -40,6 +41,8 @@ class Dead:
         self.nodes: set[int] = set()
         self.carried: set[int] = set()
         self.chosen: list[ast.stmt] = []
+        self._stores: dict[str, list[ast.AST]] | None = None
+        self._bindings: dict[int, list[tuple[str, ast.AST]]] = {}
         inner = {id(node) for node in match.nodes}
         outer = [node for node in match.bound.values() if id(node) not in inner]
         self.outer = {id(node) for node in outer if node.kind != "cast"}
@@ -59,7 +62,7 @@ class Dead:
             block = next((b for b in self._blocks() if any(statement is one for one in b)), None)
             if block is not None:
                 for other in reversed(block[: block.index(statement)]):  # type: ignore[arg-type]
-                    if any(other is one for one in self.chosen) or name not in _bound_in(other, self.chosen):
+                    if any(other is one for one in self.chosen) or name not in self._bound_in(other):
                         continue
                     return self._assigned(other, name)
                 if isinstance(self._parents.get(id(statement)), (ast.For, ast.While, ast.AsyncFor)):
@@ -80,12 +83,24 @@ class Dead:
 
     def _sites(self, name: str) -> list[ast.AST]:
         """Where a name is bound, in the order of the text, the parameter first."""
+        if self._stores is None:
+            self._stores = defaultdict(list)
+            stored = (n for n in self.code.own() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            for node in sorted(stored, key=lambda n: (n.lineno, n.col_offset)):
+                self._stores[node.id].append(self._statement_around(node) or node)
         found: list[ast.AST] = [self.code.node] if name in self.match.graph.inputs else []
-        for node in sorted(self.code.own(), key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))):
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-                statement = self._statement_around(node)
-                found.append(statement or node)
-        return found
+        return found + self._stores.get(name, [])
+
+    def _bound_in(self, statement: ast.stmt) -> set[str]:
+        """The names that a statement, or one inside it that stays, may bind."""
+        bindings = self._bindings.get(id(statement))
+        if bindings is None:
+            bindings = self._bindings[id(statement)] = list(_bindings(statement))
+        return {
+            name
+            for name, node in bindings
+            if not isinstance(node, ast.Name) or not any(_within(node, one) for one in self.chosen)
+        }
 
     def statements(self) -> list[ast.stmt]:
         """In the order of lines; `emptied` are those in whose place a `pass` is needed."""
@@ -308,16 +323,12 @@ def _target(statement: ast.stmt) -> str:
     return target.id if isinstance(target, ast.Name) else ""
 
 
-def _bound_in(statement: ast.stmt, removed: list[ast.stmt]) -> set[str]:
-    """The names that a statement, or one inside it that stays, may bind."""
-    found = set()
+def _bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            if not any(_within(node, one) for one in removed):
-                found.add(node.id)
+            yield node.id, node
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-            found.add(node.name)
-    return found
+            yield node.name, node
 
 
 def _names_stored(statement: ast.Assign) -> set[str]:

@@ -295,10 +295,13 @@ class Words:
         return next((self._name(node) for node in outer if self._name(node)), None)
 
     def _as_written(self, node: Node) -> str:
-        """A literal in the words of the source (`-1e9`), if it is there as one."""
-        if not isinstance(node.expression, (ast.Constant, ast.UnaryOp)):
+        """A constant in the words of the source (`-1e9`, `self.scale`), where they can be said again."""
+        if not isinstance(node.expression, (ast.Constant, ast.UnaryOp, ast.Attribute)):
             return ""
         text = self.source(node.code).segment(node.expression)
+        if isinstance(node.expression, ast.Attribute):  # `self.scale`, known to be 0.125, stays what it is called
+            own = re.fullmatch(rf"{self.at.code.receiver()}(\.\w+)+", text) and node.code is self.at.code
+            return text if own else ""
         try:
             return text if ast.literal_eval(text) == node.value else ""
         except (ValueError, SyntaxError):

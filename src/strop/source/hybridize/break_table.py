@@ -166,7 +166,12 @@ def _decides(program: Program, code: Code, event: Call) -> bool:
 
 
 #: of these, a number that is not known while tracing may be an argument
-_TAKES_ANY = frozenset("add sub mul div clamp clip full pow tensor maximum minimum print abs min max int float".split())
+_TAKES_ANY = frozenset(
+    [
+        *("add", "sub", "mul", "div", "clamp", "clip", "full", "pow", "tensor", "maximum", "minimum"),
+        *("print", "abs", "min", "max", "int", "float"),
+    ]
+)
 
 
 def _shapes(program: Program, code: Code, event: Call) -> bool:
