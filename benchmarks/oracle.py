@@ -1,8 +1,8 @@
 """What really runs in the models of `transformers`: attention, norms, activations, … with their places in the source.
 
-    python benchmarks/oracle.py --out /tmp/oracle.json        # all tiny models, in evaluation and in training
+    python benchmarks/oracle.py --out oracle.json        # all tiny models, in evaluation and in training
     python benchmarks/oracle.py llama bert --out one.json
-    python benchmarks/oracle_compare.py /tmp/oracle.json      # against what `strop scan` finds in the same files
+    python benchmarks/oracle_compare.py oracle.json      # against what `strop scan` finds in the same files
 
 Independent of Strop's matcher: nothing here reads source or knows its rules. Models are run, every torch function is
 recorded, and the recognisers of `oracle_recognise.py` decide on values. Results are kept per model type in a folder

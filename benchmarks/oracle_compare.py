@@ -44,7 +44,8 @@ with the matches of `strop scan` in the same {files} files.
   many layers and model types run them. *Found*: a match of the family overlaps them.
 - *Matches* include those that Strop reports and does not edit, with a reason. *Wrong*: the lines ran and computed
   something else. *Unknown*: an operation of the match stands on a line that no model executed. *Variant*: reported
-  without an edit where the oracle saw something close to the family, not the thing itself.
+  without an edit where the oracle saw something close to the family, not the thing itself; such *near places* count
+  neither for nor against. A match with an edit at a near place is wrong.
 - `attention` is softmax(s·QKᵀ + B)·V with one number s; scores that go through anything else (a soft cap, sinks that
   are appended, weights per head) are variants.
 - `norm` and `activation` are those written out in arithmetic; calls of library functions do not count. An activation
@@ -214,6 +215,7 @@ class Score:
 
     true: list[Truth] = field(default_factory=list)
     missed: list[Truth] = field(default_factory=list)
+    near: list[Truth] = field(default_factory=list)
     right: list[Match] = field(default_factory=list)
     wrong: list[Match] = field(default_factory=list)
     unknown: list[Match] = field(default_factory=list)
@@ -251,6 +253,7 @@ def compare(observed: dict[str, Any], found: list[Match], files: Collection[str]
             score.wrong.append(match)
     for family, score in scores.items():
         score.true = [place for place in places[family] if not place.near]
+        score.near = [place for place in places[family] if place.near]
         score.missed = [place for place in score.true if id(place) not in hit]
     return scores
 
@@ -262,14 +265,15 @@ def _overlap(match: Match, place: Truth) -> bool:
 
 def table(scores: dict[str, Score]) -> str:
     lines = [
-        "| family | true places | found | recall | matches | right | wrong | precision | variant | unknown |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| family | true places | found | recall | matches | right | wrong | precision | variant | unknown "
+        "| near places |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for family, s in scores.items():
         total = len(s.right) + len(s.wrong) + len(s.unknown) + len(s.variant)
         lines.append(
             f"| {family} | {len(s.true)} | {len(s.true) - len(s.missed)} | {s.recall:.1%} | {total} | {len(s.right)} "
-            f"| {len(s.wrong)} | {s.precision:.1%} | {len(s.variant)} | {len(s.unknown)} |"
+            f"| {len(s.wrong)} | {s.precision:.1%} | {len(s.variant)} | {len(s.unknown)} | {len(s.near)} |"
         )
     return "\n".join(lines)
 

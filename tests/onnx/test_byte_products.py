@@ -109,3 +109,11 @@ def test_a_quantised_lstm_multiplies_bytes():
     got = compile_onnx(model, {"x": x}).run({"x": x})["y"]
     peer = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     assert np.abs(got - peer.run(None, {"x": x})[0]).max() < 2e-2
+
+
+def test_the_sums_of_a_huge_image_are_not_kept():
+    x, w = np.zeros((1, 4, 1024, 1024), np.uint8), whole("int8", 16, 4, 3, 3)
+    node = helper.make_node("ConvInteger", ["x", "w", "a"], ["y"], pads=[1, 1, 1, 1])
+    model = model_of([node], x, TensorProto.INT32, {"w": w, "a": np.array(9, np.uint8)})
+    ops = {node.op for node in capture(OnnxModule(model), (torch.from_numpy(x),)).graph.nodes}
+    assert "conv" in ops and "byte_conv" not in ops

@@ -33,7 +33,8 @@ def test_the_best_round_counts(rates):
     rates(BUSY, QUIET, QUIET, QUIET)
     found = calibrate.calibrate(ZEN4)
     assert found == Calibration(4.0, (50.0, 25.0, 15.0, 5.0), steady=True)
-    assert found.of(ZEN4).bandwidth == (50.0, 25.0, 15.0, 5.0)
+    assert found.of(ZEN4).bandwidth == (ZEN4.bandwidth[0], 25.0, 15.0, 5.0)
+    assert Calibration(4.0, (20.0, 10.0, 5.0, 1.0)).of(ZEN4).bandwidth[0] == 20.0
 
 
 def test_a_busy_machine_is_said_to_be_busy(rates):

@@ -71,8 +71,9 @@ class Options:
             found["measure"] = _seconds("STROP_MEASURE", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
-        if environ.get("STROP_TARGET"):
-            found["target"] = environ["STROP_TARGET"]
+        for name in ("target", "layouts"):
+            if text := environ.get(f"STROP_{name.upper()}", ""):
+                found[name] = text
         return cls(**{**found, **given})
 
     @classmethod

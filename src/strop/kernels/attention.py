@@ -30,19 +30,12 @@ def attention(
 
     Without dropout, and wherever else PyTorch's operator is as good, this is `scaled_dot_product_attention`.
     """
-    if not 0.0 < dropout_p < 1.0 or not can_run("", q, k, v, dense=False):
+    alike = q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
+    if not 0.0 < dropout_p < 1.0 or not alike or not can_run("", q, k, v, dense=False):
         return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, scale=scale)
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     result: Tensor = DroppedAttention.apply(q, k, v, attn_mask, float(dropout_p), factor)  # type: ignore[no-untyped-call]
     return result
-
-
-def written_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, scale: float) -> Tensor:
-    """The formula, differentiable as often as wanted."""
-    scores = torch.matmul(q, k.transpose(-2, -1)) * scale
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
-    return torch.matmul(F.dropout(torch.softmax(scores, dim=-1), p), v)
 
 
 class DroppedAttention(torch.autograd.Function):
@@ -50,10 +43,11 @@ class DroppedAttention(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, scale: float) -> Tensor:
         scores = torch.matmul(q, k.transpose(-2, -1)).mul_(scale)
         if mask is not None and mask.dtype is torch.bool:
-            scores.masked_fill_(~mask, -math.inf)
+            scores = scores.masked_fill(~mask, -math.inf)
         elif mask is not None:
-            scores = scores + mask if mask.dim() > scores.dim() else scores.add_(mask)
-        weights = torch.softmax(scores, dim=-1)
+            fits = torch.broadcast_shapes(mask.shape, scores.shape) == scores.shape  # type: ignore[no-untyped-call]
+            scores = scores.add_(mask) if fits else scores + mask
+        weights = torch.softmax(scores, dim=-1).contiguous()
         noise = scores.bernoulli_(1.0 - p)
         ctx.save_for_backward(q, k, v, mask, weights, noise.bool())
         ctx.numbers = p, scale
@@ -69,7 +63,7 @@ class DroppedAttention(torch.autograd.Function):
             raise RuntimeError("attention with dropout has no gradient of gradients; use scaled_dot_product_attention")
         sizes = weights.numel() // weights.shape[-1], weights.shape[-1], factor
         drop, through = program("dropped", *sizes), program("dropped_softmax_backward", *sizes)
-        inner = torch.matmul(g, v.transpose(-2, -1))
+        inner = torch.matmul(g, v.transpose(-2, -1)).contiguous()
         if drop is None or through is None:
             dropped = (weights * kept).mul_(factor)
             ds = torch._softmax_backward_data(inner.mul_(kept).mul_(factor), weights, -1, weights.dtype)

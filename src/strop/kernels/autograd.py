@@ -34,6 +34,7 @@ def can_run(name: str, *tensors: Tensor, dense: bool = True) -> bool:
         torch.compiler.is_compiling()
         or torch._C._functorch.peek_interpreter_stack() is not None
         or torch._C._len_torch_dispatch_stack()
+        or torch._C._is_any_autocast_enabled()
         or torch._C._is_tracing()
     )
 

@@ -147,11 +147,11 @@ def rms_norm_backward(count: int, length: int, offset: float, weighted: bool) ->
     total, r, factor = rows.scratch("total"), rows.scratch("r"), rows.scratch("factor")
     gw = rows.scratch("gw", length)
     along = rows.walk("reduce")
-    weighted = mul(rows.here(g, along), _scaled(at(w, along), offset))
+    product = mul(rows.here(g, along), _scaled(at(w, along), offset))
     start = store(total, (), number(0.0))
     dot = Nest(
         (along,),
-        (store(gw, (along,), weighted), store(total, (), mul(at(gw, along), rows.here(x, along)), "sum")),
+        (store(gw, (along,), product), store(total, (), mul(at(gw, along), rows.here(x, along)), "sum")),
     )
     load = store(r, (), at(scale, rows.row))
     mean = mul(at(total), at(r), at(r), number(1.0 / length))

@@ -136,6 +136,10 @@ def _checked(settings: Settings) -> Settings:
     """Selections must name something: a misspelt code would silently find nothing."""
     if settings.target not in TARGETS:
         raise Problem("STR001", f"there is no target `{settings.target}`", help=" or ".join(TARGETS))
+    if settings.rules:  # mistakes in them end the scan before it begins
+        from strop.source.adopt.report import known
+
+        known(settings.rules)
     asked = (*settings.select, *settings.ignore, *(c for _, codes in settings.per_file_ignores for c in codes))
     for code in asked if asked else ():
         if not code or not any(known.startswith(code) for known in all_rules()):

@@ -30,7 +30,9 @@ def understood(tmp_path: Path, source: str, name: str) -> str:
     return show.file(str(tmp_path / "model.py"), name)
 
 
-def matches(tmp_path: Path, source: str, *, target: str = "cpu", family: str = "", folders: tuple[str, ...] = ()) -> list[Match]:
+def matches(
+    tmp_path: Path, source: str, *, target: str = "cpu", family: str = "", folders: tuple[str, ...] = ()
+) -> list[Match]:
     """All matches of a program, also of rules that are off by default."""
     rules = [rule for rule in rulebook.load(folders) if target in rule.targets]
     if family:

@@ -195,7 +195,9 @@ def test_a_name_that_is_not_there(tmp_path):
         "def f(x):\n    global G\n    del x\n    assert G, 'no'\n    G = 1\n    return G\n",
         "def f(n):\n    return f(n - 1) if n else g(n)\ndef g(n):\n    return f(n)\n",
         "class C(C):\n    x: int\n    def f(self):\n        return self.y.z[0](self)(1)\n",
-        "def f(x):\n    x.y.z[1] = 2\n    x.a, (b, c) = 1, (2, 3)\n    x[0], x[1] = x[1], x[0]\n    return f'{x}' + x'' if False else b\n".replace("x''", "''"),
+        "def f(x):\n    x.y.z[1] = 2\n    x.a, (b, c) = 1, (2, 3)\n    x[0], x[1] = x[1], x[0]\n    return f'{x}' + x'' if False else b\n".replace(
+            "x''", "''"
+        ),
     ],
 )
 def test_anything_that_python_allows_is_understood_somehow(tmp_path, source):

@@ -8,7 +8,10 @@ from source.adopt.programs import function, matches, names
 @pytest.mark.parametrize(
     ("rotate", "rule"),
     [
-        ("x1 = x[..., : x.shape[-1] // 2]\nx2 = x[..., x.shape[-1] // 2 :]\nreturn torch.cat((-x2, x1), dim=-1)", "rotary-embedding"),
+        (
+            "x1 = x[..., : x.shape[-1] // 2]\nx2 = x[..., x.shape[-1] // 2 :]\nreturn torch.cat((-x2, x1), dim=-1)",
+            "rotary-embedding",
+        ),
         ("x1, x2 = x.chunk(2, dim=-1)\nreturn torch.cat((-x2, x1), dim=-1)", "rotary-embedding"),
         ("return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)", "rotary-embedding-of-pairs"),
     ],
@@ -67,7 +70,9 @@ def test_projections_of_other_things(tmp_path, body):
 
 
 def test_projections_in_different_branches(tmp_path):
-    body = "if y is None:\n            q = k = v = self.q(x) + self.k(x)\n        else:\n            q = k = v = self.v(x)"
+    body = (
+        "if y is None:\n            q = k = v = self.q(x) + self.k(x)\n        else:\n            q = k = v = self.v(x)"
+    )
     assert names(tmp_path, ATTENTION.format(body), "qkv") == []
 
 
@@ -114,7 +119,10 @@ def test_conv_and_batch_norm_apart(tmp_path, body):
 @pytest.mark.parametrize(
     ("body", "rule"),
     [
-        ("e = torch.exp(x - x.max(dim=-1, keepdim=True)[0])\nreturn e / e.sum(-1, keepdim=True)", "softmax-written-out"),
+        (
+            "e = torch.exp(x - x.max(dim=-1, keepdim=True)[0])\nreturn e / e.sum(-1, keepdim=True)",
+            "softmax-written-out",
+        ),
         ("return torch.log(torch.softmax(x, dim=1))", "log-of-softmax"),
         ("return F.nll_loss(F.log_softmax(x, dim=-1), y)", "cross-entropy-in-two-steps"),
         ("return -F.log_softmax(x, -1).gather(-1, y).mean()", "cross-entropy-by-gather"),
@@ -124,6 +132,10 @@ def test_conv_and_batch_norm_apart(tmp_path, body):
         ("with torch.no_grad():\n    return x(y)", "no-grad-as-inference-mode"),
         ("return torch.utils.data.DataLoader(x, batch_size=4)", "data-loader-in-the-main-process"),
         ("return torch.einsum('bij,bjk->bik', x, y)", "einsum-as-matmul"),
+        (
+            "x = x.permute(0, 2, 3, 1).contiguous()\nreturn x.permute(0, 3, 1, 2).contiguous()",
+            "permute-contiguous-twice",
+        ),
     ],
 )
 def test_rules_at_call_sites(tmp_path, body, rule):
@@ -138,6 +150,7 @@ def test_rules_at_call_sites(tmp_path, body, rule):
         "return torch.utils.data.DataLoader(x, num_workers=4)",
         "return torch.einsum('bij,bkj->bki', x, y)",
         "return F.nll_loss(F.log_softmax(x, dim=0), y)",
+        "return x.permute(0, 2, 3, 1).contiguous().permute(0, 2, 3, 1).contiguous()",
     ],
 )
 def test_what_is_fine_already(tmp_path, body):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,8 @@ from strop.capture.onnx_ops import known, made, scalar, tracing, whole
 FEWEST_TERMS, FEWEST_RESULTS = 16, 8
 #: longer sums might leave 32 bits
 MOST_TERMS = 2**31 // (255 * 256)
+#: sums of weights that are kept for the points of an image
+LARGEST_SUMS = 2**23
 _CONVS = (F.conv1d, F.conv2d, F.conv3d)
 
 
@@ -100,8 +103,11 @@ def conv(
     weights = weights_of(w, w_zero, 0)
     if weights is None:
         return None
+    pads = [*before, *after]
+    if any(pads) and (x_zero is not None or x.dtype == torch.int8) and w.shape[0] * prod(x.shape[2:]) > LARGEST_SUMS:
+        return None
     value, zero = unsigned(x, x_zero)
-    bytes, pads = packed(value, 1), [*before, *after]
+    bytes = packed(value, 1)
     product: Tensor = torch.ops.strop.byte_conv(bytes, weights.bytes, list(stride), pads, list(dilation))
     one = [1] * rank
     if weights.excess is not None:

@@ -57,6 +57,7 @@ class Definition:
     kind: str = "layer"  #: layer, parameter or buffer
     conditional: bool = False  #: made in a branch: the attribute may also be something else
     members: tuple[Definition, ...] = ()  #: of a Sequential or ModuleList, where each is known
+    keys: tuple[str, ...] = ()  #: of a ModuleDict, in the order of its members
 
     @property
     def place(self) -> Place:

@@ -21,6 +21,7 @@ from typing import Any, Union
 
 from strop.source.adopt.architecture import Definition, Graph, Node
 from strop.source.adopt.names import Constant, Library
+from strop.source.adopt.operations import ACTIVATIONS, function
 from strop.source.code import Class, Code, Module
 
 _FOLD: dict[str, Callable[..., Any]] = {
@@ -166,7 +167,11 @@ class Builder:
                     return self.const(tuple(one.value for one in inputs), at)
                 return self.symbol(f"({', '.join(map(text_of, inputs))})", at)
             return self.make(value.kind, inputs, at=at)
-        return self.symbol(text_of(value), at)
+        text = text_of(value)
+        known = function(text) if isinstance(value, Library) else None
+        if known is not None and known.kind in ACTIVATIONS:
+            return self.make("activation", attributes={"name": self.const(known.kind, at)}, at=at, text=text)
+        return self.symbol(text, at)
 
     # -- arithmetic ------------------------------------------------------------------------------------------------
 

@@ -293,6 +293,9 @@ class Calls(Expressions):
             return self.make("parameter", list(by_name.values())[:1], at=at, definition=definition)
         if base.rpartition(".")[2] in CONTAINERS:
             definition.members = tuple(self._members(arguments))
+            given = arguments.positional[0] if arguments.positional else None
+            if isinstance(given, Many) and len(given.keys) == len(definition.members):
+                definition.keys = tuple(str(key) for key in given.keys)
         return self.make("layer", list(by_name.values()), at=at, definition=definition)
 
     def _library_class(self, made_by: str, cls: Class | None) -> str:
@@ -356,11 +359,10 @@ class Calls(Expressions):
         return self.make(known[0], inputs, at=at, definition=definition, text=text)
 
     def _member(self, parent: Node, member: Definition, at: ast.AST) -> Node:
-        index = (
-            next((str(i) for i, one in enumerate(parent.definition.members) if one is member), "*")
-            if parent.definition
-            else "*"
-        )
+        parts = parent.definition.members if parent.definition is not None else ()
+        keys = parent.definition.keys if parent.definition is not None else ()
+        position = next((i for i, one in enumerate(parts) if one is member), None)
+        index = "*" if position is None else keys[position] if keys else str(position)
         text = f"{parent.text}.{index}"
         if not member.path:
             member.path = text.removeprefix("self.")
@@ -373,6 +375,8 @@ class Calls(Expressions):
         members = definition.members if definition is not None else ()
         if not members:
             return self.make("unknown", [base], at=at, text="layer")
+        if definition is not None and key in definition.keys:
+            return self._member(base, members[definition.keys.index(str(key))], at)
         if isinstance(key, int) and len(members) > 1 and -len(members) <= key < len(members):
             return self._member(base, members[key], at)
         return self.merged("layer", [self._member(base, one, at) for one in members], at)

@@ -8,9 +8,11 @@ from strop.source.adopt.architecture import Node
 
 
 def exclusive(one: Node, other: Node) -> bool:
-    """Do two operations of a function stand in different branches of one `if`?"""
+    """Do two operations stand in different branches of one `if`, or are they what one call may mean?"""
     if one.code is not other.code or one.expression is None or other.expression is None:
         return False
+    if one.expression is other.expression:
+        return True
     lines = one.place.line, other.place.line
     for node in ast.walk(one.code.node):
         if isinstance(node, ast.If) and node.orelse:

@@ -197,6 +197,17 @@ def plain_product(match: Match, one: str, other: str) -> str:
 
 
 @guard
+def inverse(match: Match, one: str, other: str) -> str:
+    """Two permutations undo each other."""
+    orders = [node.value for name in (one, other) if (node := _node(match, name)) is not None]
+    if len(orders) != 2 or not all(isinstance(order, tuple) and order for order in orders):
+        return "the permutations are not known"
+    there, back = ([dim % len(order) for dim in order] for order in orders)
+    undone = len(there) == len(back) and [there[dim] for dim in back] == list(range(len(there)))
+    return "" if undone else "the permutations do not undo each other"
+
+
+@guard
 def one_path(match: Match, *names: str) -> str:
     """The values are computed in one call of the function, not in different branches of an `if`."""
     nodes = [node for name in names if (node := _node(match, name)) is not None]

@@ -19,11 +19,17 @@ _SAFETY: dict[str, Safety] = {"exact": "safe", "close": "safe", "training": "saf
 
 
 def findings(project: Project, rules: Sequence[str], target: str, asked: Sequence[str]) -> list[Finding]:
-    chosen = wanted(rulebook.load(tuple(rules)), target, asked)
-    for rule in chosen:
-        declare(rule)
+    chosen = wanted(known(rules), target, asked)
     architecture = Architecture(project)
     return [finding(match) for match in find.in_project(architecture, chosen)]
+
+
+def known(folders: Sequence[str]) -> tuple[Rule, ...]:
+    """All rules, with those of these folders, which `strop explain` and selections know from then on."""
+    rules = rulebook.load(tuple(folders))
+    for rule in rules if folders else ():
+        declare(rule)
+    return rules
 
 
 def wanted(rules: Sequence[Rule], target: str, asked: Sequence[str] = ()) -> list[Rule]:

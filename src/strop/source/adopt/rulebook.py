@@ -21,9 +21,13 @@ _GROUP = re.compile(r"\[\[!\$\w+:.*?\]\]")
 HOME = Path(__file__).parent / "rules"
 
 
-@lru_cache(maxsize=8)
 def load(folders: tuple[str, ...] = ()) -> tuple[Rule, ...]:
     """All rules by order and name; two with one code or one name are an error."""
+    return _loaded(tuple(str(Path(folder).resolve()) for folder in folders))
+
+
+@lru_cache(maxsize=8)
+def _loaded(folders: tuple[str, ...]) -> tuple[Rule, ...]:
     found = list(built_in())
     for folder in folders:
         if not Path(folder).is_dir():

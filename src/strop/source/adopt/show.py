@@ -55,9 +55,9 @@ def _graph(of: Graph) -> Iterator[str]:
 def _operation(node: Node) -> str:
     name = node.kind
     if node.definition is not None and node.text:
-        name += f"[{node.text.removeprefix('self.')}]"
+        name += f"{{{node.text.removeprefix('self.')}}}"
     elif node.text and node.kind in ("call", "module", "unknown", "index", "compare"):
-        name += f"[{node.text}]"
+        name += f"{{{node.text}}}"
     arguments = [_operand(one) for one in node.inputs]
     if node.definition is None or node.kind == "activation":
         arguments += [f"{key}={_operand(value)}" for key, value in node.attributes.items()]

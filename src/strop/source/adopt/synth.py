@@ -82,7 +82,7 @@ class _Synthesis:
             shim, needed = checkpoint_shim(match, self.words, self.source)
             self.edits.append(shim)
             imports += needed
-        return Synthesis(tuple(dict.fromkeys(self.edits)), tuple(dict.fromkeys(imports)))
+        return Synthesis(tuple(_merged(self.edits)), tuple(dict.fromkeys(imports)))
 
     def _nothing_forgotten(self) -> None:
         """Whatever enters the computation has to enter the replacement."""
@@ -297,6 +297,14 @@ class _Synthesis:
         while candidate in used:
             candidate, number = f"{name}_{number}", number + 1
         return candidate
+
+
+def _merged(edits: Iterable[Edit]) -> list[Edit]:
+    """Insertions at one point become one, in the order in which they were made."""
+    found: dict[Place, str] = {}
+    for edit in dict.fromkeys(edits):
+        found[edit.place] = found[edit.place] + edit.text if edit.place in found else edit.text
+    return [Edit(place, text) for place, text in found.items()]
 
 
 def _only_adds(match: Match) -> bool:

@@ -153,11 +153,7 @@ def _is_read(program: Program, code: Code, node: ast.AST | None, deep: bool = Tr
             return False
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and deep:
             name = parent.targets[0].id
-            loads = [
-                n
-                for n in code.walk()
-                if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-            ]
+            loads = [n for n in code.walk() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
             return any(_is_read(program, code, load, False) for load in loads)
         return not isinstance(parent, (ast.Return, ast.Expr, ast.Assert, ast.Raise, ast.Yield))
     return False

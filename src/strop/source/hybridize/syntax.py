@@ -113,9 +113,7 @@ def value_of(program: Program, code: Code, node: ast.expr) -> Value | None:
 
 
 def _variable(program: Program, code: Code, name: str) -> Value | None:
-    stores = [
-        n for n in code.walk() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-    ]
+    stores = [n for n in code.walk() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
     parameter = program.parameters(code.id).get(name)
     if not stores:
         return parameter.value if parameter is not None else None
