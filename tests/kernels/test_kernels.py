@@ -156,7 +156,11 @@ def test_attention_gives_a_gradient_to_its_mask():
     torch.testing.assert_close(*found)
 
 
-@pytest.mark.parametrize("activation", [nn.SiLU(), nn.GELU(), nn.GELU("tanh"), F.silu, nn.ReLU(), torch.tanh], ids=str)
+@pytest.mark.parametrize(
+    "activation",
+    [nn.SiLU(), nn.GELU(), nn.GELU("tanh"), F.silu, nn.ReLU(), torch.tanh],
+    ids=lambda a: getattr(a, "__name__", str(a)),
+)
 def test_gated_takes_any_activation(activation):
     gate, up = inputs("mm", (6, 64))
     torch.testing.assert_close(kernels.gated(activation, gate, up), activation(gate) * up, rtol=2e-5, atol=2e-5)
