@@ -86,7 +86,7 @@ class _Parser:
     def _head(self) -> tuple[str, str]:
         words = self.first.text.split("#")[0].split()
         if len(words) != 3 or words[0] != "rule":
-            raise self.first.problem("a rule file begins with `rule <name> <code>`", help="rule my-norm STR790")
+            raise self.first.problem("a rule file begins with `rule <name> <code>`", help="rule my-norm STR799")
         if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", words[1]):
             raise self.first.problem("a rule's name is in small letters and hyphens", self.first.text.index(words[1]))
         if not re.fullmatch(r"STR7\d\d", words[2]):
