@@ -13,6 +13,7 @@ import re
 import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.synth_dead import Dead
@@ -292,11 +293,16 @@ class _Synthesis:
 
     def _free_attribute(self, beside: Definition, name: str) -> str:
         """A name that neither the class nor what is visible of its family uses."""
-        used = {n.attr for n in ast.walk(beside.code.module.tree) if isinstance(n, ast.Attribute)}
+        used = _attributes(beside.code.module.tree)
         candidate, number = name, 2
         while candidate in used:
             candidate, number = f"{name}_{number}", number + 1
         return candidate
+
+
+@lru_cache(maxsize=4)
+def _attributes(tree: ast.Module) -> frozenset[str]:
+    return frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute))
 
 
 def _merged(edits: Iterable[Edit]) -> list[Edit]:
