@@ -38,7 +38,8 @@ def measure(name: str, threads: int, seconds: float) -> dict[str, float]:
         }
         expected = model(*inputs)
         for program in programs.values():
-            torch.testing.assert_close(program(*inputs), expected, rtol=1e-3, atol=1e-4)
+            error = (program(*inputs) - expected).abs().max() / expected.abs().max()
+            assert error < 1e-4, f"{name} is off by {error:.1e} of its scale"
         times: dict[str, list[float]] = {policy: [] for policy in POLICIES}
         until = time.monotonic() + seconds
         while time.monotonic() < until:
