@@ -69,7 +69,8 @@ class _Joint:
         self.layouts = {
             b: (channels_last(len(b.shape), pads.get(b)), blocked(len(b.shape), lanes, pads.get(b))) for b in wanted
         }
-        self.free = {b for b in wanted if b.shape[1] % lanes == 0 and b.shape[1] > lanes} - _tangled(steps)
+        self.free = {b for b in wanted if b.shape[1] % lanes == 0 and b.shape[1] > lanes}
+        self.free -= _tangled(steps) | _summed_up(steps)
         self.nests = [(i, step, _sides(step, self.free)) for i, step in enumerate(self.steps) if isinstance(step, Nest)]
         self.nests = [(i, nest, sides) for i, nest, sides in self.nests if sides.touched]
 
@@ -193,6 +194,20 @@ def _tangled(steps: Sequence[Step]) -> set[Buffer]:
             writers[buffer] = writers.get(buffer, 0) + 1
     several = [writes(step) for step in steps if len(writes(step)) > 1]
     return {b for results in several if any(writers[r] > 1 for r in results) for b in results}
+
+
+def _summed_up(steps: Sequence[Step]) -> set[Buffer]:
+    """What is added up as it is (means, norms): in blocks that would be one long chain, which costs digits."""
+    found: set[Buffer] = set()
+    for step in steps:
+        if not isinstance(step, Nest):
+            continue
+        scratch = set(step.all_scratch)
+        for store in step.stores:
+            read = {load.buffer for load in loads(store)} - scratch
+            if store.reduce == "sum" and len(read) == 1:
+                found |= read
+    return found
 
 
 def _with_copies(steps: Sequence[Step], twins: Mapping[Buffer, Buffer]) -> list[Step]:
