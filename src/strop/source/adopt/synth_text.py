@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.operations import LAYERS
@@ -43,6 +44,11 @@ class CannotWrite(Exception):
         self.place = place
 
 
+@lru_cache(maxsize=8)
+def _byte_lines(text: str) -> list[bytes]:
+    return [line.encode("utf-8", "surrogatepass") for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)]
+
+
 @dataclass
 class Source:
     """The text of a file, by places of its syntax tree (columns count UTF-8 bytes)."""
@@ -51,7 +57,7 @@ class Source:
     lines: list[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lines = [line.encode("utf-8", "surrogatepass") for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", self.text)]
+        self.lines = _byte_lines(self.text)
 
     def segment(self, node: ast.AST) -> str:
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1  # type: ignore[attr-defined]
