@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import types
 from collections.abc import Iterator
 
 import golden
@@ -55,3 +57,18 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _fresh_warnings() -> None:
     journal.forget_warnings()
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command line in this process: what it prints, and its exit code."""
+    from strop import cli
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["strop", *arguments])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        printed = capsys.readouterr()
+        return types.SimpleNamespace(code=left.value.code or 0, out=printed.out, err=printed.err)
+
+    return call

@@ -3,12 +3,9 @@
 import json
 import subprocess
 import sys
-import types
 
 import pytest
 from golden import golden
-
-from strop import cli
 
 TRAIN = '''"""Trains."""
 
@@ -35,18 +32,6 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setenv("STROP_CACHE", str(tmp_path / ".cache"))
     (tmp_path / "train.py").write_text(TRAIN)
     return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["strop", *arguments])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        printed = capsys.readouterr()
-        return types.SimpleNamespace(code=left.value.code or 0, out=printed.out, err=printed.err)
-
-    return call
 
 
 def test_scan_prints_findings_and_exits_with_1(project, run):

@@ -1,12 +1,9 @@
 """Edits that are run: equal, different, not reached, and what `strop verify --adopt` and `strop fix --verified` say."""
 
 import json
-import sys
-import types
 
 import pytest
 
-from strop import cli
 from strop.source import adopt
 from strop.source.adopt.names import QuickProject
 from strop.source.facts import Finding, Place, Scan
@@ -111,18 +108,6 @@ def test_a_file_that_fails_to_import_is_not_verified(project):
     project.write_text("raise OSError('no')\n")
     proof = prove(str(project), "x = 1\n", [finding(project, "f")])
     assert proof.not_verified == ["f"] and "no" in proof.why_not("f")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["strop", *arguments])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        printed = capsys.readouterr()
-        return types.SimpleNamespace(code=left.value.code or 0, out=printed.out, err=printed.err)
-
-    return call
 
 
 def test_fix_verified_writes_only_what_was_run(project, run):
