@@ -128,6 +128,7 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "erf": (math_erf.erf, FLOATS),
     "erfc": (_in_f64(math_erf.erfc), FLOATS),
     "sigmoid": (math_exp.sigmoid, FLOATS),
+    "silu": (math_exp.silu, FLOATS),
     "floor": (_rounding("llvm.floor"), NUMBERS),
     "ceil": (_rounding("llvm.ceil"), NUMBERS),
     "round": (_rounding("llvm.roundeven"), NUMBERS),

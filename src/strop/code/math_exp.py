@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from strop.code.algebra import LAYOUT, Term, at_least, at_most, float_bits, fma, polynomial, select
-from strop.code.math_tables import EXP, LOG
+from strop.code.math_tables import EXP, LOG, SHORT_EXP
 
 LOG2E = math.log2(math.e)
 #: ln 2, log₂e, log₁₀2, 1/ln 10 as a rounded part and what the rounding lost
@@ -30,7 +30,9 @@ _HIGH = {"f32": 89.0, "f64": 710.0}
 _LOW = {"f32": -104.0, "f64": -746.0}
 _LOW_NORMAL = {"f32": -87.0, "f64": -708.0}
 _COSH_HIGH = 710.8
-_SIGMOID_IS_ZERO = {"f32": -88.72284, "f64": -709.782712893384}
+_SIGMOID_IS_ZERO = -709.782712893384
+#: e^(-x) is normal up to here; 2^n overflows before there
+_SIGMOID_HIGH, _SIGMOID_LOW = 87.0, -89.0
 _SATURATED_TANH = {"f32": 10.0, "f64": 20.0}
 
 
@@ -80,6 +82,35 @@ def exp2(x: Term) -> Term:
 
 
 def sigmoid(x: Term) -> Term:
+    return 1.0 / _one_plus_exp_minus(clamped(x)) if x.dtype == "f32" else _sigmoid_f64(x)
+
+
+def silu(x: Term) -> Term:
+    """x/(1 + e^(-x)); NaN comes back with the numerator, so that the limits may be those of whole numbers."""
+    if x.dtype == "f64":
+        return x * _sigmoid_f64(x)
+    bits = (
+        x.bits().call("llvm.umin", float_bits("f32", _SIGMOID_LOW)).call("llvm.smin", float_bits("f32", _SIGMOID_HIGH))
+    )
+    return x / _one_plus_exp_minus(bits.as_float())
+
+
+def clamped(x: Term) -> Term:
+    return at_least(at_most(x, _SIGMOID_HIGH), _SIGMOID_LOW)
+
+
+def _one_plus_exp_minus(x: Term) -> Term:
+    """1 + 2^n·e^r in f32 with r = -x - n·ln2; infinite from where 2^n overflows, so that what it divides is 0.
+
+    Within 3.2 units of the last place down to -20, 6.5 below: the product n·ln2 is rounded once.
+    """
+    n, integer = nearest(x, -LOG2E, LAYOUT["f32"][2])
+    minus_r = fma(n, parts("ln2", "f32")[0], x)
+    power = (integer << LAYOUT["f32"][1]).as_float()
+    return fma(power, polynomial(minus_r, (1.0, *SHORT_EXP["f32"])), 1.0)
+
+
+def _sigmoid_f64(x: Term) -> Term:
     """½/(2^(n-1) + (2^(n-1)·expm1(r) + ½)) with r = -x - n·ln2.
 
     1 + expm1(r) is never rounded by itself (that would cost half a unit), and halving lets n reach overflow's exponent.
@@ -92,7 +123,7 @@ def sigmoid(x: Term) -> Term:
     power = (integer << mantissa).as_float()
     tail = fma(minus_r * minus_r, polynomial(minus_r, mirrored), -minus_r)
     result = 0.5 / (power + fma(power, tail, 0.5))
-    return select(x.compare("olt", _SIGMOID_IS_ZERO[x.dtype]), x.lift(0.0), result)
+    return select(x.compare("olt", _SIGMOID_IS_ZERO), x.lift(0.0), result)
 
 
 def expm1_of_reduced(r: Term) -> Term:

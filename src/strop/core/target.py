@@ -112,6 +112,16 @@ class Target:
         )
 
 
+NARROWEST = 4  # lanes of the shortest vectors that are worth their own instructions
+
+
+def narrowest(active: int, lanes: int) -> int:
+    """The lanes of the shortest vector that holds some elements: halves and quarters of whole vectors exist too."""
+    while lanes // 2 >= max(active, NARROWEST):
+        lanes //= 2
+    return lanes
+
+
 def _parse(features: str) -> dict[str, bool]:
     names = [name.strip() for name in features.split(",") if name.strip()]
     return {name.lstrip("+-"): not name.startswith("-") for name in names}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from strop.core.target import Target
+from strop.core.target import Target, narrowest
 from strop.loops.primitives import pieces
 
 FMA_LATENCY = 4
+PIPES = 2  # that multiply and add
 MOST_LOOPED_ROWS = 8
 
 
@@ -77,9 +78,8 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
     load_rate = target.bandwidth[0] / target.vector_bytes
     total = 0.0
     for count, rows in pieces(demand.rows, tile.rows):
-        # idle lanes cost as much as busy ones
         for start in range(0, demand.lanes_extent, tile.vectors * lanes):
-            vectors = -(-min(tile.vectors * lanes, demand.lanes_extent - start) // lanes)
+            vectors = _vectors(min(tile.vectors * lanes, demand.lanes_extent - start), lanes, target)
             arithmetic = demand.accumulators * rows * vectors / target.fma_per_cycle
             paired = demand.shared(rows) / demand.window if demand.window else rows
             loads = (
@@ -93,6 +93,15 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
             ends = 12 + 2 * rows * vectors  # starting and finishing a tile
             total += count * (step * demand.depth + ends)
     return total
+
+
+def _vectors(extent: int, lanes: int, target: Target) -> float:
+    """Whole vectors' worth of time for some lanes: idle ones cost as much as busy ones.
+
+    The last vector is as narrow as it can be, which pays where pipes are narrower than registers.
+    """
+    whole, rest = divmod(extent, lanes)
+    return whole + (max(narrowest(rest, lanes) / lanes, target.fma_per_cycle / PIPES) if rest else 0)
 
 
 def best(demand: Demand, lanes: int, target: Target) -> Tile:

@@ -102,7 +102,7 @@ def gelu(node: Node, x: Expr) -> Expr:
 
 @formula("silu")
 def silu(node: Node, x: Expr) -> Expr:
-    return apply("mul", x, apply("sigmoid", x))
+    return apply("silu", x)
 
 
 def _clamped_shift(x: Expr) -> Expr:
