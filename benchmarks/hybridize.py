@@ -1,4 +1,5 @@
-"""What moving to graphs is worth: fix each of the loops in examples/loops, verify it, and print the table.
+"""What `strop fix --write` is worth: fix each loop of examples/loops, verify it, and print the table. Both times
+are of whole runs: the loop as it was written, eagerly, and the loop as it was fixed.
 
 python benchmarks/hybridize.py                                    # those whose framework is installed here
 python benchmarks/hybridize.py --python /path/to/python torch_    # another Python; only names that begin so
@@ -82,14 +83,17 @@ def keep(rows: list[dict[str, Any]]) -> None:
 
 
 def measure(loop: Path, python: str, timeout: float) -> dict[str, Any]:
-    """Fix a copy of a loop and verify it."""
+    """Fix a copy of a loop, and verify it beside the loop as it was written."""
     with tempfile.TemporaryDirectory(prefix="strop-loops-") as folder:
-        copy = Path(folder) / loop.name
-        shutil.copy(loop, copy)
+        written, copy = Path(folder) / "written" / loop.name, Path(folder) / "fixed" / loop.name
+        for file in (written, copy):
+            file.parent.mkdir()
+            shutil.copy(loop, file)
         fixed = _strop("fix", str(copy), "--write", "--json", "--no-cache")
         if not fixed.get("applied"):
             return {"loop": loop.stem, "problem": "no edit was applied"}
-        found = _strop("verify", f"{copy}:main", "--python", python, "--json", "--timeout", str(timeout))
+        wanted = ("--fix", "--python", python, "--json", "--timeout", str(timeout))
+        found = _strop("verify", f"{written}:main", *wanted)
         if "problem" in found:
             return {"loop": loop.stem, "problem": found["problem"]["message"]}
         return {"loop": loop.stem, "edits": len(fixed["applied"]), **found}

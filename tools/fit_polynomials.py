@@ -125,8 +125,8 @@ def scaled_erfcx(t: mpf) -> mpf:
 FITS = (
     *(Fit("EXP", d, away_from_zero(lambda r: (mp.exp(r) - 1 - r) / r**2), lambda r: 1 / max(abs(r), mpf("0.05")),
           -HALF_LN2, HALF_LN2, n) for d, n in (("f32", 5), ("f64", 11))),
-    Fit("SHORT_EXP", "f32", away_from_zero(lambda y: (mp.exp(-y) - 1) / y), lambda y: mp.exp(-y) / max(abs(y), mpf("0.05")),
-        -HALF_LN2, HALF_LN2, 5),
+    Fit("SHORT_EXP", "f32", away_from_zero(lambda y: (mp.exp(-y) - 1) / y),
+        lambda y: mp.exp(-y) / max(abs(y), mpf("0.05")), -HALF_LN2, HALF_LN2, 5),
     *(Fit("LOG", d, over_square(lambda s: (2 * mp.atanh(s) / s - 2) / s**2), one, 0, 0.02945, n)
       for d, n in (("f32", 4), ("f64", 8))),
     Fit("SIN", "f32", over_square(lambda x: (mp.sin(x) / x - 1) / x**2), one, 0, QUARTER_PI_SQUARED, 3),

@@ -344,6 +344,15 @@ def scan() -> str:
         for a tensor by the function's name; `--no-speculate` assumes nothing by names) or `unsafe` (the reasons say
         what would change). A fact that cannot be determined is `null` in JSON.
         """,
+        """
+        A function that draws random numbers is `safe-if`, seeded or not: the stateful random operations of TensorFlow
+        begin streams of their own in a graph, and Inductor draws other numbers than eager PyTorch. Stateless
+        operations, `tf.random.Generator`, Keras' own layers and a `torch.Generator` draw the same.
+        """,
+        """
+        A PyTorch model whose class is not of the scanned files, such as an `nn.Sequential` that a training loop calls,
+        has no `forward` to decorate: `model.compile()` after the line that makes it is offered there (`--unsafe`).
+        """,
         "## JSON",
         """
         `strop scan --json` prints `functions`, every function with its facts, verdict, safety, reasons (code, message,
@@ -398,6 +407,7 @@ def scan() -> str:
         edited copy instead of the files as they are; `--python` names the Python that has your packages.
         """,
         *_loops(),
+        *_truth(),
         "## Rules",
         _table(("code", "name", "what"), rows),
     )
@@ -415,12 +425,38 @@ def _loops() -> list[str]:
     ]  # fmt: skip
     return [
         f"""
-        On the loops of `examples/loops`, one thread, `strop fix --write` and then `strop verify`: mean
-        speed-up {mean:.2f}× (geometric mean {geometric:.2f}×). The times are those of a whole run of the loop in its
-        steady state: the first calls, which trace and compile, are not in them. `python benchmarks/hybridize.py
-        --write` measures anew.
+        On the loops of `examples/loops`, one thread, what `strop fix --write` does to them, as `strop verify` sees it:
+        mean speed-up {mean:.2f}× (geometric mean {geometric:.2f}×). The times are those of a whole run of the loop in
+        its steady state, as it was written and as it was fixed: the first calls, which trace and compile, are not in
+        them. `python benchmarks/hybridize.py --write` measures anew.
         """,
         _table(("loop", "edits", "results", "eager, ms", "graphs, ms", "faster", "graph breaks"), cells),
+    ]
+
+
+def _truth() -> list[str]:
+    """How the cases of tests/source stand up to their judges, as benchmarks/hybridize_truth.py kept it."""
+    known = json.loads((DOCS / "hybridize-truth.json").read_text(encoding="utf-8"))
+    torch, tensorflow = known["torch"], known["tensorflow"]
+    return [
+        "## How true it is",
+        f"""
+        Every verdict of the {torch["cases"] + tensorflow["cases"]:,} programs in `tests/source` was put to a judge;
+        `python benchmarks/hybridize_truth.py torch --write` (and `tensorflow`) does it again.
+        """,
+        f"""
+        PyTorch {torch["version"]}: Dynamo compiled {torch["cases"]:,} functions, of which {torch["breaking"]} break
+        graphs. {torch["agree"]} verdicts ({torch["agree"] / torch["cases"]:.1%}) agree with it; {torch["unknown"]} are
+        `unknown` ({torch["unknown"] / torch["cases"]:.1%}); of {torch["safe"]} functions that are called `safe`,
+        {torch["safe_that_break"]} break.
+        """,
+        f"""
+        TensorFlow {tensorflow["version"]}: {tensorflow["agree"]:,} of {tensorflow["facts"]:,} facts, verdicts and
+        reasons of {tensorflow["cases"]} programs are as their authors stated them. {tensorflow["safe_changes"]}
+        changes in {tensorflow["programs_run"]} programs are called `safe`; each was made and run three times beside
+        the program as it was, and {tensorflow["programs_that_differ"]} programs gave other results, text, files or
+        values of variables.
+        """,
     ]
 
 

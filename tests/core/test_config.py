@@ -41,6 +41,7 @@ def test_an_unknown_option_names_the_known_ones():
 def test_the_code_key_holds_only_what_changes_code():
     assert Options(check=True, cache=False).code_key == Options().code_key
     assert Options(winograd=False).code_key != Options().code_key
+    assert Options(strassen=False).code_key != Options().code_key
 
 
 @pytest.mark.parametrize(

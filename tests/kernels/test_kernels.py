@@ -187,3 +187,61 @@ def test_transformations_see_the_formula():
     x, w = inputs("mv", (4, 6, 64))
     x, w = x.detach(), w.detach()
     torch.testing.assert_close(torch.func.vmap(lambda t: kernels.rms_norm(t, w))(x), formulas.rms_norm(x, w, 1e-6, 0.0))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_rotary_of_pairs_equals_its_formula(swapped):
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 10, 16)
+    x = (x.transpose(1, 2).contiguous().transpose(1, 2) if swapped else x).requires_grad_()
+    cos, sin = torch.randn(1, 10, 16), torch.randn(1, 10, 16)
+    wide = cos[:, None], sin[:, None]
+    for one, two in zip(
+        results(lambda t: kernels.rotary_pairs(t, cos, sin), [x]),
+        results(lambda t: formulas.rotary_pairs(t, *wide), [x]),
+    ):
+        torch.testing.assert_close(one, two)
+
+
+def _block(layer, norm):
+    torch.manual_seed(0)
+    norm.running_mean.normal_()
+    norm.running_var.uniform_(0.5, 1.5)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    return layer.eval(), norm.eval()
+
+
+FOLDED = {
+    "conv2d": (lambda: (nn.Conv2d(3, 5, 3, 2, 1, bias=False), nn.BatchNorm2d(5)), (2, 3, 40, 40)),
+    "reflected": (lambda: (nn.Conv2d(3, 5, 3, padding=1, padding_mode="reflect"), nn.BatchNorm2d(5)), (2, 3, 40, 40)),
+    "conv1d": (lambda: (nn.Conv1d(3, 5, 3), nn.BatchNorm1d(5)), (4, 3, 200)),
+    "linear": (lambda: (nn.Linear(6, 5), nn.BatchNorm1d(5)), (300, 6)),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_folded_norm_follows_its_layers(name):
+    make, shape = FOLDED[name]
+    layer, norm = _block(*make())
+    x = torch.randn(shape)
+    with torch.no_grad():
+        torch.testing.assert_close(kernels.folded_norm(layer, norm, x), norm(layer(x)), rtol=1e-5, atol=1e-5)
+        layer.weight.data.mul_(2.0)
+        torch.testing.assert_close(kernels.folded_norm(layer, norm, x), norm(layer(x)), rtol=1e-5, atol=1e-5)
+
+
+def test_training_gradients_and_hooks_go_through_both_layers():
+    layer, norm = _block(nn.Conv2d(3, 5, 3), nn.BatchNorm2d(5))
+    x = torch.randn(2, 3, 40, 40)
+    kernels.folded_norm(layer, norm, x).sum().backward()
+    assert layer.weight.grad is not None and norm.weight.grad is not None
+    before = norm.running_mean.clone()
+    with torch.no_grad():
+        kernels.folded_norm(layer, norm.train(), x)
+    assert not torch.equal(before, norm.running_mean)
+    seen = []
+    layer.register_forward_hook(lambda *given: seen.append(given))
+    with torch.no_grad():
+        kernels.folded_norm(layer, norm.eval(), x)
+    assert len(seen) == 1

@@ -228,3 +228,17 @@ def test_short_branches_are_both_computed_and_one_chosen():
     compiled = check(made, x=-np.abs(x))
     assert "where" in ops_of(made, x, deferring=True)
     assert not any(event.kind == "fallback" for event in compiled.journal.events)
+
+
+def test_light_branches_with_weights_are_both_computed():
+    dense = [node(*step) for k in range(6) for step in (("MatMul", f"h{k} w", f"m{k}"), ("Relu", f"m{k}", f"h{k + 1}"))]
+    then = helper.make_graph([node("Identity", "x", "h0"), *dense], "then", [], [value("h6")])
+    other = helper.make_graph([node("Neg", "x", "b")], "else", [], [value("b")])
+    made = model([node("ReduceSum", "x", "total", keepdims=0), node("Greater", "total zero", "yes"),
+                  helper.make_node("If", ["yes"], ["y"], then_branch=then, else_branch=other)],
+                 [value("x", FLOAT, [4, 16])], [value("y", FLOAT, [4, 16])],
+                 {"zero": np.float32(0), "w": rng.standard_normal((16, 16)).astype(np.float32) / 3})  # fmt: skip
+    x = np.abs(rng.standard_normal((4, 16))).astype(np.float32)
+    check(made, x=x)
+    check(made, x=-x)
+    assert "strop.onnx_branch.default" not in ops_of(made, x, deferring=True)

@@ -67,6 +67,58 @@ def test_equals_onnxruntime(op, attributes):
         np.testing.assert_allclose(got, value, rtol=1e-5, atol=1e-6)
 
 
+def forest(trees, leaves, rng):
+    """Trees that grow at one leaf after the other, to different depths."""
+    nodes = {
+        name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
+    ends = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+    for tree in range(trees):
+        children, free = {}, [0]
+        for _ in range(int(rng.integers(1, leaves))):
+            parent, count = free.pop(int(rng.integers(len(free)))), 2 * len(children) + 1
+            children[parent] = (count, count + 1)
+            free += children[parent]
+        for i in range(2 * len(children) + 1):
+            over, under = children.get(i, (0, 0))
+            row = (tree, i, int(rng.integers(3)), rng.normal(), "BRANCH_LEQ" if i in children else "LEAF", over, under)
+            for column, value in zip(nodes.values(), row):
+                column.append(value)
+        for i in free:
+            for column, value in zip(ends.values(), (tree, i, 0, rng.normal())):
+                column.append(value)
+    tracks = rng.integers(0, 2, len(nodes["modes"])).tolist()
+    return {**{f"nodes_{n}": v for n, v in nodes.items()}, **{f"target_{n}": v for n, v in ends.items()},
+            "n_targets": 1, "nodes_missing_value_tracks_true": tracks}  # fmt: skip
+
+
+@pytest.mark.parametrize(("trees", "leaves"), [(1, 2), (70, 30)])
+def test_deep_and_shallow_trees_and_missing_values(trees, leaves):
+    made = network("TreeEnsembleRegressor", forest(trees, leaves, np.random.default_rng(3)))
+    x = ROWS.copy()
+    x[0, 1] = x[2] = np.nan
+    (expected,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(compile_onnx(made).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [{"classlabels_strings": ["cat", "dog", "bird"]}, {"classlabels_int64s": [7, 8, 9]}])
+def test_names_of_classes_and_maps_of_scores_come_with_compiled_code(labels):
+    made = network("TreeEnsembleClassifier", trees("class", [0, 1, 2, 1, 0], [1.0, 2.0, 3.0, 4.0, 5.0], **labels))
+    made.graph.node.append(helper.make_node("ZipMap", ["y"], ["scores"], domain="ai.onnx.ml", **labels))
+    key = TensorProto.STRING if "classlabels_strings" in labels else TensorProto.INT64
+    made.graph.output[0].type.tensor_type.elem_type = key
+    value = helper.make_map_type_proto(key, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    made.graph.output.append(helper.make_value_info("scores", helper.make_sequence_type_proto(value)))
+    expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": ROWS})
+    run = compile_onnx(made)
+    for _ in range(3):
+        label, _, scores = run.run({"x": ROWS}).values()
+        assert label.tolist() == expected[0].tolist()
+        assert [set(row) for row in scores] == [set(row) for row in expected[2]]
+        assert all(row[k] == pytest.approx(other[k], rel=1e-5) for row, other in zip(scores, expected[2]) for k in row)
+    assert run._arrays is not None and not [e for e in run.journal.events if e.kind == "fallback"]
+
+
 def test_trees_with_a_circle_are_refused():
     circle = {**NODES, "nodes_truenodeids": [1, 0, 0, 0, 0, 1, 0, 0]}
     with pytest.raises(Problem) as caught:

@@ -104,3 +104,29 @@ def test_a_layout_with_the_batch_first_equals_its_transpose():
     got = compile_onnx(turned).run({"x": np.ascontiguousarray(x.transpose(1, 0, 2))})
     np.testing.assert_allclose(got["y"], expected["y"].transpose(2, 0, 1, 3), atol=1e-6)
     np.testing.assert_allclose(got["cell"], expected["cell"].transpose(1, 0, 2), atol=1e-6)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_a_quantised_lstm_is_one_compiled_loop(direction):
+    random = np.random.default_rng(5)
+    directions, time, units, width = 2 if direction == "bidirectional" else 1, 40, 24, 12
+    weights = {
+        "w": random.integers(-127, 128, (directions, width, 4 * units)).astype(np.int8),
+        "r": random.integers(-127, 128, (directions, units, 4 * units)).astype(np.int8),
+        "b": random.standard_normal((directions, 8 * units)).astype(np.float32) * 0.1,
+        "ws": np.full(directions, 0.004, np.float32), "wz": np.zeros(directions, np.int8),
+        "rs": np.full(directions, 0.003, np.float32), "rz": np.zeros(directions, np.int8),
+    }  # fmt: skip
+    node = helper.make_node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"],
+                            ["y", "h", "c"], domain="com.microsoft", hidden_size=units, direction=direction)  # fmt: skip
+    taken = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [time, 1, width])]
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "yhc"]
+    held = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(helper.make_graph([node], "g", taken, given, held), opset_imports=imports, ir_version=8)
+    x = random.standard_normal((time, 1, width)).astype(np.float32)
+    expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    run = compile_onnx(made)
+    for value, got in zip(expected, run.run({"x": x}).values()):
+        np.testing.assert_allclose(got, value, atol=5e-3)
+    assert not [event for event in run.journal.events if event.kind == "fallback"]

@@ -10,6 +10,10 @@ from torch import nn
 
 from strop.core.config import Options
 from strop.core.target import TARGETS
+from strop.graph import build
+from strop.graph.ir import Graph
+from strop.loops.lower.driver import lower
+from strop.plan.schedule import schedule
 from strop.plan.tiles import Demand, best, candidates
 from strop.session import Session
 
@@ -50,3 +54,13 @@ def test_the_gates_of_an_lstm_are_computed_in_vectors():
     session = Session(layer, (torch.randn(1, 5, 8),), options=Options(cache=False), threads=1)
     gates = str(session.nests["lstm.0"]).split("sigmoid")[0].splitlines()[-2]
     assert "(vector)" in gates
+
+
+def test_weights_that_l2_holds_are_applied_to_one_tile_of_many_rows_after_the_other():
+    def order(rows):
+        x, w = build.input(0, "f32", (rows, 256), "x"), build.param("w", "f32", (256, 256))
+        (nest,) = lower(Graph((x,), (w,), (build.linear(x, w),))).nests
+        text = str(schedule(nest, TARGETS["znver4"], 1).nest)
+        return text.index(" n.o in ") - text.index(" m0.o in ")
+
+    assert order(128) < 0 < order(20_000)

@@ -94,6 +94,16 @@ def test_links_that_go_round_in_circles(tmp_path):
     assert all(a.code == "STR192" for a in answers.values() if isinstance(a, Skipped))
 
 
+def test_a_link_to_a_folder_above_does_not_widen_the_scan(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text(GOOD)
+    (tmp_path / "neighbour.py").write_text(GOOD)
+    (root / "up").symlink_to(tmp_path)
+    found, skipped = files.find([str(root)])
+    assert found == [str(root / "a.py")] and not skipped
+
+
 def test_what_is_no_regular_file_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "folder.py").mkdir()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from source_facts import facts
+from strop.source.project import Project
 from strop.source.scan import scan
 
 LIBRARY = "import tensorflow as tf\n\ndef f(t):\n  return t + 1\n\nx = tf.ones([1])\n"
@@ -119,3 +120,32 @@ def test_a_file_beside_the_scanned_one_is_read_but_not_reported(tmp_path: Path) 
     result = scan([str(tmp_path / "main.py")])
     assert [(f.function, f.tensor_parameter, f.verdict) for f in result.functions] == [("g", True, "to_graph")]
     assert [Path(name).name for name in result.followed] == ["lib.py"]
+
+
+def test_an_absolute_import_means_the_library_also_inside_a_package_with_a_module_of_its_name(tmp_path: Path) -> None:
+    used = "import tensorflow as tf\n\ndef f(t):\n  return tf.reshape(t, [-1])\n\nf(tf.ones([1]))\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/backend/__init__.py": "",
+        "pkg/backend/tensorflow/__init__.py": "from pkg.backend.tensorflow.core import f",
+        "pkg/backend/tensorflow/core.py": used,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = {function.function: function for function in scan([str(tmp_path)]).functions}
+    assert (found["f"].tensor_parameter, found["f"].side_effects, found["f"].verdict) == (True, False, "to_graph")
+
+
+def test_another_reader_follows_imports_on_an_account_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("x = 1\n", encoding="utf-8")
+    main = tmp_path / "main.py"
+    main.write_text("import helper\n", encoding="utf-8")
+    project = Project([str(main)], [str(main)])
+    importer = next(iter(project.scanned.values()))
+    beside = project.beside()
+    found = beside.find(importer, "helper", known_library=False)
+    assert found is not None
+    assert (project.followed_lines, project.followed) == (0, {})
+    assert project.find(importer, "helper", known_library=True) is None
+    assert project.find(importer, "helper", known_library=False) is found

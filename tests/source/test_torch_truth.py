@@ -67,7 +67,10 @@ def test_dynamo_does_what_every_case_says(case: Case) -> None:
 
 
 def _check(case: Case) -> None:
-    found = truth(case.path)
+    try:
+        found = truth(case.path)
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{missing.name} is not installed")
     assert found.breaks == bool(case.breaks), found
     if case.soft:
         assert found.whole

@@ -71,6 +71,36 @@ def _(x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation
     return x.new_empty([x.shape[0], weight.shape[0], *extents])
 
 
+def rounded_to_bytes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The 256 evenly spaced values that just hold x and zero: which of them, their distance, which one is zero."""
+    low, high = x.amin().clamp(max=0.0), x.amax().clamp(min=0.0)
+    step = (high - low) / 255.0
+    step = torch.where(step == 0, torch.ones_like(step), step)
+    zero = torch.round((-low / step).clamp(0.0, 255.0))
+    return (torch.round(x / step) + zero).clamp(0.0, 255.0), step, zero
+
+
+@torch.library.custom_op("strop::byte_lstm", mutates_args=())
+def byte_lstm(
+    x: Tensor, h: Tensor, c: Tensor, weight: Tensor, sums: Tensor, scale: Tensor, backwards: bool
+) -> list[Tensor]:
+    """All outputs, the last states. Gates are input, output, forget, cell; x is the input's part of them."""
+    made = []
+    for part in x.flip(0) if backwards else x:
+        value, step, zero = rounded_to_bytes(h)
+        product = byte_linear(packed(value, -1), weight) - zero.to(torch.int32) * sums
+        i, o, f, new = (part + product.to(torch.float32) * (step * scale)).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(new)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        made.append(h)
+    return [torch.stack(made[::-1] if backwards else made), h.clone(), c.clone()]
+
+
+@byte_lstm.register_fake
+def _(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, sums: Tensor, scale: Tensor, backwards: bool) -> list[Tensor]:
+    return [x.new_empty([*x.shape[:2], h.shape[1]]), torch.empty_like(h), torch.empty_like(c)]
+
+
 def _linear(b: Builder, x: Node, weight: Node) -> Node:
     return b.node("byte_linear", (x, weight), Type("i32", b.call.shape))
 
@@ -82,5 +112,13 @@ def _conv(
                   dilation=tuple(dilation), groups=1, transposed=False)  # fmt: skip
 
 
+def _lstm(
+    b: Builder, x: Node, h: Node, c: Node, weight: Node, sums: Node, scale: Node, backwards: bool
+) -> tuple[Node, ...]:
+    node = b.node("byte_lstm", (x, h, c, weight, sums, scale), *b.call.types, backwards=bool(backwards))
+    return tuple(b.node("item", (node,), type, index=i) for i, type in enumerate(b.call.types))
+
+
 RULES["strop.byte_linear.default"] = _linear
+RULES["strop.byte_lstm.default"] = _lstm
 RULES["strop.byte_conv.default"] = _conv

@@ -33,9 +33,10 @@ from strop.capture.fx import from_fx
 from strop.capture.inplace import is_write
 from strop.capture.onnx_context import capturing, deferring
 from strop.capture.onnx_file import memory, read
-from strop.capture.onnx_ops import Call, Unknown, Unsupported, known, standing_for
+from strop.capture.onnx_ops import Call, Unknown, Unsupported, applied, known, standing_for
 from strop.capture.onnx_ops.counters import noted
 from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, dtype_of, to_numpy
+from strop.capture.onnx_ops.naming import STANDING
 from strop.capture.onnx_program import Program, Reader, Step, Stored, element_type_of
 from strop.capture.quiet import quietly
 from strop.capture.types import NAMES
@@ -309,11 +310,12 @@ class Interpreter:
             else:
                 attributes[name] = value.value if isinstance(value, Stored) else value
         if step.operator.takes_node:
-            attributes["node"] = Call(
-                step.path, step.op, step.opset, step.outputs, scope.values, types, output_types
-            )  # fmt: skip
+            attributes["node"] = Call(step.path, step.op, step.opset, step.outputs, scope.values, types, output_types)
+        standing = next((value for value in inputs if isinstance(value, STANDING)), None)
+        if standing is not None and step.op != "Identity":
+            raise Unknown(tree_leaves(standing)[0], "the text")
         try:
-            result = step.operator.function(*inputs, **attributes)
+            result = applied(step.op, step.operator.function, inputs, attributes)
         except (Problem, Unknown, Failed, KeyboardInterrupt, *_DATA_DEPENDENT):
             raise
         except Unsupported as unsupported:
@@ -595,4 +597,4 @@ def as_numpy(value: Any, element_type: int) -> Any:
         return [as_numpy(item, element_type) for item in value]
     if isinstance(value, Tensor):
         return to_numpy(value, element_type)
-    return value if value is None or isinstance(value, np.ndarray) else np.asarray(value)
+    return value if value is None or isinstance(value, np.ndarray | dict) else np.asarray(value)

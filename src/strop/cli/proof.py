@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from strop.cli.console import out, print_json, working
 from strop.core.problem import Problem
+from strop.source.reports.source_lines import plural
 from strop.source.settings import Settings
 from strop.source.survey import survey
 
 if TYPE_CHECKING:
+    from strop.source.facts import Finding
     from strop.source.prove import Proof
     from strop.source.verify import Limits
 
@@ -35,9 +37,16 @@ def verify_adopted(
     return 0 if all(set(one.functions) <= one.verified for one in found) else 1
 
 
-def print_proofs(found: Sequence[Proof]) -> None:
+def print_proofs(found: Sequence[Proof], applied: Sequence[Finding] = ()) -> None:
+    """What was seen of the kernels; edits of other kinds that are `applied` were not run."""
+    from strop.source.prove import is_provable
+
     if not found:
         out.print("no kernels to adopt")
+    others = [finding for finding in applied if not is_provable(finding)]
+    if others:
+        was = "was" if len(others) == 1 else "were"
+        out.print(f"{plural(len(others), 'edit')} of other kinds {was} not run")
     for proof in found:
         out.print(f"{proof.file}", markup=False)
         for name in proof.functions:

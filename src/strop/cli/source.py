@@ -139,7 +139,7 @@ def fix(
 
         done, proofs = fix_verified(look, unsafe=unsafe, entry=entry)
         if not (quiet or json):
-            print_proofs(proofs)
+            print_proofs(proofs, done.applied)
     else:
         done = fixing.fix(look, unsafe=unsafe)
     if write:

@@ -2,20 +2,24 @@
 
 An address is a pointer for the loop variables plus a constant, so that unrolled code shares one register and uses the
 displacement of the instruction. How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a
-vector load, another constant a handful of scalar loads, a pattern within one vector a shuffle, the rest a gather.
+vector load, another constant a handful of scalar loads (or, where an unrolled loop walks over the neighbours, a square
+that is turned in registers), a pattern within one vector a shuffle, the rest a gather.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from strop.code.builder import ELEMENT, constant, type_of
 from strop.code.frame import Chunk, Frame
+from strop.code.transpose import columns
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
 from strop.loops.ir import Buffer, Expr, Guard, Load, loads
 
 MEMORY = {**ELEMENT, "bool": "i8"}
+FEWEST_TURNED = 4  # neighbours that are read one after the other, from which a square is turned in registers
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,27 @@ class Value:
     lanes: int = 0
 
 
+@dataclass(frozen=True)
+class _Square:
+    """Vectors that unrolled loops write: their lanes far apart, elements of several maybe neighbours."""
+
+    buffer: Buffer
+    moving: Index
+    stride: int
+    lanes: int
+    active: int
+    depth: int
+
+
 class Access:
     """Loads and stores of one function. `evaluate` is how data-dependent indices get their value."""
 
-    def __init__(self, frame: Frame, written: frozenset[Buffer], status: str) -> None:
+    def __init__(self, frame: Frame, read: frozenset[Buffer], written: frozenset[Buffer], status: str) -> None:
         self.frame = frame
         self.pointers: dict[Buffer, str] = {}
+        self.read = read
         self.written = written
+        self.waiting: dict[_Square, dict[int, str]] = {}
         self.status = status
         self.hold_limit = 8
         self.evaluate: object = None
@@ -97,7 +115,7 @@ class Access:
             pointer = self.pointer(load.buffer, offset)
             return Value(self._masked_load(load.buffer, pointer, mask, lanes, other), load.dtype, lanes)
         if stride is not None and not load.guards:
-            return self._strided_load(load.buffer, offset, stride, chunk)
+            return self._turned_load(load, stride, chunk) or self._strided_load(load.buffer, offset, stride, chunk)
         if not load.guards and (found := self._shuffled_load(load.buffer, load.offset, chunk)) is not None:
             return found
         return Value(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
@@ -190,6 +208,30 @@ class Access:
             vector = code.let(f"insertelement {kind} {vector}, {element} {one}, i64 {lane}")
         return Value(self._from_memory(vector, buffer.dtype, chunk.lanes), buffer.dtype, chunk.lanes)
 
+    def _turned_load(self, load: Load, stride: int, chunk: Chunk) -> Value | None:
+        """Lanes far apart, whose neighbours an unrolled loop reads next: a square, of which this is one column."""
+        frame, buffer, lanes = self.frame, load.buffer, chunk.lanes
+        across = next((v for v in frame.unrolled if load.offset.coefficient(v) == 1), None)
+        if across is None or buffer.dtype == "bool" or not self._reusable(buffer):
+            return None
+        position = frame.bound[across]
+        assert isinstance(position, int)
+        column = position % lanes
+        count = min(lanes, frame.unrolled[across].extent - position + column)
+        if count < FEWEST_TURNED:
+            return None
+        corner = frame.settle(load.offset) - column
+        key = ("turned", buffer, corner, stride, chunk.active, lanes)
+        if frame.find((*key, column)) is None:
+            row = Chunk(chunk.var, 0, lanes, count)
+            rows = [self._vector_load(buffer, corner + i * stride, row).name for i in range(chunk.active)]
+            rows += ["poison"] * (lanes - chunk.active)
+            turned = columns(frame.code, rows, buffer.dtype)
+            frame.scope.values.update({(*key, i): name for i, name in enumerate(turned)})
+        found = frame.find((*key, column))
+        assert found is not None
+        return Value(found, buffer.dtype, lanes)
+
     def _shuffled_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> Value | None:
         """Lanes that read here and there within one vector, always in the same pattern: load it whole and shuffle."""
         frame, lanes = self.frame, chunk.lanes
@@ -259,13 +301,10 @@ class Access:
         if stride == 1:
             pointer = self.pointer(buffer, offset)
             held = self._settled(guards)
-            if not chunk.partial and not held:
-                frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
-                return
-            active, mask_kind = self._mask(guards, chunk), type_of("bool", lanes)
-            name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
-            frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
-            frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {active})")
+            whole = not chunk.partial and not held
+            self._vector_store(buffer, pointer, stored, chunk, None if whole else self._mask(guards, chunk))
+            return
+        if stride is not None and not self._settled(guards) and self._waits(buffer, offset, stride, stored):
             return
         offsets = None if stride is not None else self.lanes_of(offset_expr)
         mask = self._mask(guards, chunk) if self._settled(guards) else None
@@ -280,6 +319,58 @@ class Access:
                 held_lane = frame.code.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
                 pointer = frame.code.let(f"select i1 {held_lane}, ptr {pointer}, ptr %nowhere")
             frame.code.emit(f"store {element} {one}, ptr {pointer}, align {align}")
+
+    def _waits(self, buffer: Buffer, offset: Index, stride: int, stored: str) -> bool:
+        """Keep a vector inside unrolled loops until they end: by then its neighbours may be there (`flush`)."""
+        frame, chunk = self.frame, self.frame.chunk
+        assert chunk is not None
+        inside = any(one.depth == frame.scope.depth and one.extent > 1 for one in frame.unrolled.values())
+        if not inside or buffer.dtype == "bool" or buffer in self.read:
+            return False
+        square = _Square(buffer, Index(offset.terms), stride, chunk.lanes, chunk.active, frame.scope.depth)
+        self.waiting.setdefault(square, {})[offset.const] = stored
+        return True
+
+    def flush(self) -> None:
+        """Write what waited for the unrolled loops of this scope to end: neighbours together."""
+        depth = self.frame.scope.depth
+        if any(one.depth == depth for one in self.frame.unrolled.values()):
+            return
+        for square in [square for square in self.waiting if square.depth == depth]:
+            held = self.waiting.pop(square)
+            places = sorted(held)
+            while places:
+                count = next((i for i in range(1, len(places)) if places[i] != places[0] + i), len(places))
+                count = min(count, square.lanes)
+                self._write_run(square, places[0], [held[place] for place in places[:count]])
+                places = places[count:]
+
+    def _write_run(self, square: _Square, first: int, vectors: Sequence[str]) -> None:
+        """Vectors whose elements are neighbours of each other: turned, or one by one where they are few."""
+        buffer, lanes, code = square.buffer, square.lanes, self.frame.code
+        element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        row = Chunk(Var("", lanes), 0, lanes, len(vectors))
+        if len(vectors) >= FEWEST_TURNED:
+            turned = columns(code, [*vectors, *("poison" for _ in range(lanes - len(vectors)))], buffer.dtype)
+        for lane in range(square.active):
+            offset = Index(square.moving.terms, first + lane * square.stride)
+            if len(vectors) >= FEWEST_TURNED:
+                mask = self.lane_mask(row) if row.partial else None
+                self._vector_store(buffer, self.pointer(buffer, offset), turned[lane], row, mask)
+                continue
+            for place, vector in enumerate(vectors):
+                one = code.let(f"extractelement <{lanes} x {element}> {vector}, i64 {lane}")
+                code.emit(f"store {element} {one}, ptr {self.pointer(buffer, offset + place)}, align {align}")
+
+    def _vector_store(self, buffer: Buffer, pointer: str, stored: str, chunk: Chunk, mask: str | None) -> None:
+        frame, lanes, align = self.frame, chunk.lanes, SIZES[buffer.dtype]
+        kind, mask_kind = f"<{lanes} x {MEMORY[buffer.dtype]}>", type_of("bool", lanes)
+        if mask is None:
+            frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
+            return
+        name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
+        frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
+        frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
 
     def _settled(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """The guards that are still open once unrolled variables are numbers."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from strop.code.access import Access, Value
 from strop.code.builder import Block, constant, literal, type_of
-from strop.code.frame import Chunk, Frame
+from strop.code.frame import Chunk, Expanded, Frame
 from strop.code.math import FUNCTIONS, convert
 from strop.code.math_bytes import accumulate
-from strop.core.target import Target
+from strop.core.target import Target, narrowest
 from strop.loops.index import Index, Var
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
 from strop.loops.primitives import in_parts, step_parts
@@ -54,7 +54,7 @@ class _Emitter:
         self.cells: dict[tuple[Buffer, tuple[int, ...]], Value] = {}
         self.together = _taken_together(nest)
         self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
-        self.access = Access(self.frame, frozenset(store.target for store in nest.stores), "%status")
+        self.access = Access(self.frame, _looked_at(nest), frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
         self.access.evaluate = self.value
         self.scratch_bytes = 0
@@ -179,9 +179,12 @@ class _Emitter:
         if not loop.extent:
             return
         if loop.mode == "unroll" or loop.extent == 1:
+            frame.unrolled[loop.var] = Expanded(loop.extent, frame.scope.depth)
             for step in range(loop.extent):
                 frame.bound[loop.var] = step
                 self._nest(nest, rest)
+            del frame.unrolled[loop.var]
+            self.access.flush()
             return
         if loop.mode == "vector":
             self._vector_loop(nest, loop, rest)
@@ -217,10 +220,10 @@ class _Emitter:
         frame = self.frame
         if frame.chunk is not None:
             raise AssertionError(f"{nest.name}: vector loop {loop.name} inside vector loop {frame.chunk.var.name}")
-        lanes = self.lanes
-        for first in range(0, loop.extent, lanes):
+        for first in range(0, loop.extent, self.lanes):
+            active = min(self.lanes, loop.extent - first)
             frame.bound[loop.var] = first
-            frame.chunk = Chunk(loop.var, first, lanes, min(lanes, loop.extent - first))
+            frame.chunk = Chunk(loop.var, first, narrowest(active, self.lanes), active)
             self._nest(nest, rest)
         frame.chunk = None
 
@@ -430,6 +433,12 @@ class _Emitter:
         if not value.name.startswith("%"):
             return f"splat ({type_of(value.dtype)} {value.name})"
         return self.access.widen(value, lanes).name
+
+
+def _looked_at(nest: Nest) -> frozenset[Buffer]:
+    """Buffers whose elements the nest itself may need again: what it writes to them cannot wait."""
+    summed = (store.target for store in nest.stores if store.reduce)
+    return frozenset((*nest.reads, *nest.all_scratch, *summed))
 
 
 def _is_product(expr: Expr) -> bool:

@@ -42,6 +42,14 @@ class Chunk:
         return self.active < self.lanes
 
 
+@dataclass(frozen=True)
+class Expanded:
+    """An unrolled loop that is being written out: how often it runs, and the scope that it is in."""
+
+    extent: int
+    depth: int
+
+
 class Frame:
     """Names, scopes and bindings of one LLVM function."""
 
@@ -52,6 +60,7 @@ class Frame:
         self.bound: dict[Var, int | str] = {}
         self.home: dict[Var, int] = {}
         self.chunk: Chunk | None = None
+        self.unrolled: dict[Var, Expanded] = {}
         self.label = "entry"
         self.globals: dict[str, str] = {}
 

@@ -29,7 +29,8 @@ class Options:
 
     threads: int | None = None  #: None: as many as torch uses at the time of the call
     pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
-    winograd: bool = True  #: allow Winograd for 3×3 convolutions of stride 1
+    winograd: bool = True  #: allow Winograd's convolution
+    strassen: bool = True  #: allow Strassen's matrix product
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
     check: bool = False  #: verify the IR between steps
@@ -48,7 +49,7 @@ class Options:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
-        for name in ("pack", "winograd", "cache", "check"):
+        for name in ("pack", "winograd", "strassen", "cache", "check"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
 
@@ -64,7 +65,7 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", "winograd", "check"):
+        for name in ("pack", "winograd", "strassen", "check"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
         if text := environ.get("STROP_MEASURE", ""):
@@ -92,7 +93,8 @@ class Options:
     @property
     def code_key(self) -> str:
         """The part that generated code depends on, for the cache key."""
-        return f"pack={self.pack} winograd={self.winograd} layouts={self.layouts} target={self.target}"
+        algorithms = f"winograd={self.winograd} strassen={self.strassen}"
+        return f"pack={self.pack} {algorithms} layouts={self.layouts} target={self.target}"
 
 
 def cache_limit(environ: Mapping[str, str] | None = None) -> int:

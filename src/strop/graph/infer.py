@@ -378,6 +378,16 @@ def _recurrent(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type
     return (Type(_same_dtype(inputs), (*inputs[0].shape[:-1], width)), *states)
 
 
+@_infers("byte_lstm")
+def _byte_lstm(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, h, c, weight, sums, scale = inputs
+    (batch, units), rows = h.shape, x.shape[-1]
+    _need(x.shape[1:] == (batch, 4 * units) and c.shape == h.shape, f"{x.type} does not fit states {h.type}, {c.type}")
+    _need(weight.shape == (rows, units // 4), f"{weight.type} does not fit {rows} gates of {units} units")
+    _need(sums.shape == scale.shape == (rows,), f"{rows} gates, but {sums.type} and {scale.type}")
+    return (Type(x.dtype, (x.shape[0], batch, units)), h.type, c.type)
+
+
 @_infers("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "upsample_nearest", "upsample_linear")
 def _window(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     (x,) = inputs

@@ -98,6 +98,9 @@ OTHER = {
                  "(attrs gqa)",
     "lstm": "inputs (x, h0, c0, then per layer and direction w_ih, w_hh[, b_ih, b_hh]): attrs layers, bidirectional, "
             "batch_first, has_bias; results (out, h, c)",
+    "byte_lstm": "inputs (x[T,B,4H], h0[B,H], c0[B,H], weight i32[4H,H/4], sums i32[4H], scale f32[4H]): the input's "
+                 "part of the gates (input, output, forget, cell), plus the state, rounded to bytes at every step, "
+                 "times a weight of packed bytes with these sums and scales; attrs backwards; results (out, h, c)",
     "gru": "as lstm without c0; results (out, h)",
     "rnn": "as gru; attrs nonlinearity 'tanh'|'relu'",
     # windows

@@ -8,7 +8,8 @@
     y = kernels.gated(self.act, gate, up)             # any activation; native for SiLU and the GELUs
     y = kernels.gelu(x, approximate="tanh")
     y = kernels.quick_gelu(x)                         # x * sigmoid(1.702 * x)
-    q = kernels.rotary(q, cos, sin)                   # q * cos + rotate_half(q) * sin
+    q = kernels.rotary(q, cos, sin)                   # q * cos + rotate_half(q) * sin; `rotary_pairs` for GPT-J's
+    y = kernels.folded_norm(self.conv, self.bn, x)    # bn(conv(x)); in eval mode as one convolution
     y = kernels.attention(q, k, v, mask, dropout_p=p) # with dropout in training; without, PyTorch's own
 
 Native code is made for each shape when it first occurs, and kept on disk; its gradients are native, too. What it does
@@ -28,8 +29,21 @@ from strop.kernels import formulas, operators
 from strop.kernels.activations import name_of
 from strop.kernels.attention import attention
 from strop.kernels.autograd import Activation, Gate, RmsNorm, Rotary, can_run, flat, positions_of
+from strop.kernels.norms import folded_norm
 
-__all__ = ["attention", "gated", "geglu", "gelu", "operators", "quick_gelu", "rms_norm", "rotary", "swiglu"]
+__all__ = [
+    "attention",
+    "folded_norm",
+    "gated",
+    "geglu",
+    "gelu",
+    "operators",
+    "quick_gelu",
+    "rms_norm",
+    "rotary",
+    "rotary_pairs",
+    "swiglu",
+]
 
 Approximation = Literal["none", "tanh"]
 
@@ -69,10 +83,19 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
     x is [batch, heads, positions, size] in native code; cos and sin need not have the heads.
     """
+    return _turned(x, cos, sin, pairs=False)
+
+
+def rotary_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """x · cos + rotate(x) · sin, where rotate swaps neighbours in the last dimension, the first of a pair negated."""
+    return _turned(x, cos, sin, pairs=True)
+
+
+def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairs: bool) -> Tensor:
     sizes = positions_of(x, cos, sin) if can_run("rotary", x, dense=False) and can_run("", cos, sin) else None
     if sizes is None:
-        return formulas.rotary(x, cos, sin)
-    result: Tensor = Rotary.apply(x, cos, sin, sizes)  # type: ignore[no-untyped-call]
+        return formulas.rotary_pairs(x, cos, sin) if pairs else formulas.rotary(x, cos, sin)
+    result: Tensor = Rotary.apply(x, cos, sin, (*sizes, pairs))  # type: ignore[no-untyped-call]
     return result
 
 

@@ -92,7 +92,7 @@ class RmsNorm(torch.autograd.Function):
 
 
 class Rotary(torch.autograd.Function):
-    """`sizes` are those of the nest, as `positions_of` finds them."""
+    """`sizes` are those of the nest, as `positions_of` finds them, and whether pairs are turned or halves."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, sizes: tuple[Any, ...]) -> Tensor:
@@ -105,7 +105,7 @@ class Rotary(torch.autograd.Function):
         (g,) = grads
         x, cos, sin = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return (*_again(formulas.rotary, (x, cos, sin), g), None)
+            return (*_again(_formula(ctx.sizes), (x, cos, sin), g), None)
         return _turned(g, cos, sin, ctx.sizes, True), None, None, None
 
 
@@ -125,13 +125,20 @@ def positions_of(x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Any, ...] | None:
     return (batch, *order, size // 2, batches, not swapped)
 
 
+def _formula(sizes: tuple[Any, ...]) -> Callable[..., Tensor]:
+    return formulas.rotary_pairs if sizes[-1] else formulas.rotary
+
+
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, sizes: tuple[Any, ...], back: bool) -> Tensor:
-    by_inner = sizes[-1]
+    by_inner, pairs = sizes[-2:]
     run = program("rotary", *sizes, back)
     if run is None or x.dtype is not torch.float32:
         if not back:
-            return formulas.rotary(x, cos, sin)
-        first, second = (x * sin).chunk(2, dim=-1)
+            return _formula(sizes)(x, cos, sin)
+        moved = x * sin
+        if pairs:
+            return x * cos + torch.stack((moved[..., 1::2], -moved[..., ::2]), dim=-1).flatten(-2)
+        first, second = moved.chunk(2, dim=-1)
         return x * cos + torch.cat((second, -first), dim=-1)
     dense = x.contiguous() if by_inner else x.transpose(1, 2).contiguous()
     y = run((dense, cos, sin))[0]

@@ -42,3 +42,8 @@ def gate(a: Tensor, b: Tensor, name: str) -> Tensor:
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def rotary_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    even, odd = x[..., ::2], x[..., 1::2]
+    return x * cos + torch.stack((-odd, even), dim=-1).flatten(-2) * sin

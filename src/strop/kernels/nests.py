@@ -212,18 +212,22 @@ def dropped_softmax_backward(count: int, length: int, factor: float) -> Lowered:
 
 
 @kernel
-def rotary(batch: int, outer: int, inner: int, half: int, batches: int, by_inner: bool, back: bool) -> Lowered:
-    """x·cos + rotate_half(x)·sin of x[batch, outer, inner, 2·half]; positions are the inner or the outer dimension.
+def rotary(
+    batch: int, outer: int, inner: int, half: int, batches: int, by_inner: bool, pairs: bool, back: bool
+) -> Lowered:
+    """x·cos + turned(x)·sin of x[batch, outer, inner, 2·half]; positions are the inner or the outer dimension.
 
-    cos and sin are [batches, positions, 2·half] with one batch or as many as x. The way back is the transpose:
-    g·cos plus the halves of g·sin swapped, the second negated.
+    `turned` swaps the halves of a row, or with `pairs` its neighbours, the first one negated. cos and sin are [batches,
+    positions, 2·half] with one batch or as many as x. The way back is the transpose: g·cos plus g·sin swapped, the
+    second one negated.
     """
     positions = inner if by_inner else outer
     x = Buffer("x", "f32", (batch, outer, inner, 2 * half), "input")
     cos, sin = (Buffer(name, "f32", (batches, positions, 2 * half), "input") for name in ("cos", "sin"))
     y = Buffer("y", "f32", x.shape, "output")
     b, o, i, j = (Loop(Var(name, n)) for name, n in (("b", batch), ("o", outer), ("i", inner), ("j", half)))
-    low, high = index_of(j.var), index_of(j.var) + half
+    low = index_of(j.var) * 2 if pairs else index_of(j.var)
+    high = low + (1 if pairs else half)
 
     def angle(table: Buffer, at_: Index) -> Expr:
         return at(table, b if batches > 1 else 0, i if by_inner else o, at_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -13,6 +14,7 @@ from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replac
 from strop.loops.primitives import change_loop, exists
 
 LINE_BYTES = 64  # asked for at a time
+MOST_STEPS = 2  # iterations per line of the next part up to which asking for it pays
 
 
 def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
@@ -21,6 +23,15 @@ def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Ne
     if name in names:
         return [(nest, (*around, *names[: names.index(name) + 1]))]
     return [found for item in nest.body if isinstance(item, Nest) for found in _paths(item, name, (*around, *names))]
+
+
+def loops_around(nest: Nest, name: str) -> tuple[str, ...]:
+    """The loops of outer nests around the one that owns a loop, outermost first."""
+    found = next(((owner, around) for owner, around in _paths(nest, name)), None)
+    if found is None:
+        return ()
+    own = {loop.name for loop in found[0].loops}
+    return tuple(other for other in found[1] if other not in own)
 
 
 @dataclass(frozen=True)
@@ -99,17 +110,27 @@ class Pack(Pass):
         return Buffer(name, source.dtype, shape, "scratch" if self.at else "arena")
 
     def copy(self, ir: Nest) -> Nest:
-        """The nest that fills the packed copy; past the end of `along` it holds what a failing guard would read."""
+        """The nest that fills the packed copy.
+
+        Past the end of `along`, where only a copy of its own may be read (by whole vectors), it holds what a failing
+        guard would read.
+        """
         along, order = self._loops(ir)
         load, target = self._reads(ir)[0], self.packed(ir)
-        block, lane = Var(f"{self.along}.block", target.shape[0]), Var(f"{self.along}.lane", self.by)
         fresh = {loop.var: Var(f"{loop.name}.pack", loop.extent) for loop in order}
-        at = index_of(block) * self.by + index_of(lane)
+        if self.at:
+            whole = Var(f"{self.along}.pack", along.extent)
+            at, outer, inner = index_of(whole), [], whole
+            places = (at // self.by, at % self.by)
+        else:
+            block, inner = Var(f"{self.along}.block", target.shape[0]), Var(f"{self.along}.lane", self.by)
+            at, outer = index_of(block) * self.by + index_of(inner), [block]
+            places = (index_of(block), index_of(inner))
         source = load.substitute({along.var: at, **{old: index_of(new) for old, new in fresh.items()}})
         if at.bounds[1] >= along.extent:
             source = replace(source, guards=(*source.guards, Guard(at, along.extent)))
-        index = (index_of(block), *(index_of(v) for v in fresh.values()), index_of(lane))
-        loops = tuple(Loop(v) for v in (block, *fresh.values(), lane))
+        index = (places[0], *(index_of(v) for v in fresh.values()), places[1])
+        loops = tuple(Loop(v) for v in (*outer, *fresh.values(), inner))
         return Nest(
             loops, (Store(target, index, source),), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}"
         )
@@ -162,7 +183,8 @@ class PrefetchNext(Pass):
     """for o: … w[o, i] …   →   for o: … w[o, i] …, and at every step inside some of w[o + 1] is on its way
 
     The next part of the buffer arrives while this one is used: its lines are asked for evenly over the iterations of
-    the loops inside `loop` that are not written out.
+    the loops inside `loop` that are not written out. With more than `MOST_STEPS` iterations per line it is not asked
+    for: what is used that long costs little to wait for, and most of the asking would go past its end.
     """
 
     nest: str
@@ -178,7 +200,9 @@ class PrefetchNext(Pass):
             return read
         over = {loop.var for loop in ir.all_loops if loop.name == self.loop}
         reads = [load for s in ir.stores for load in loads(s) if load.buffer.name == self.buffer]
-        if not all(any(_in_parts(load.offset, var) for var in over) for load in reads):
+        around = {name for _, names in _paths(ir, self.loop) for name in names}
+        outside = {loop.var: ZERO for loop in ir.all_loops if loop.name in around}
+        if not all(any(_in_parts(load.offset, var, outside) for var in over) for load in reads):
             return no(f"`{self.buffer}` isn't read part by part along `{self.loop}`", ir.name)
         return yes()
 
@@ -218,7 +242,10 @@ class PrefetchNext(Pass):
         if load.buffer.name != self.buffer:
             return load
         line = LINE_BYTES // SIZES[load.dtype]
-        lines = -(-(load.offset.coefficient(over) or 0) // (self._steps(whole) * line))
+        part, steps = load.offset.coefficient(over) or 0, self._steps(whole) * line
+        if steps > MOST_STEPS * part:
+            return load
+        lines = -(-part // steps)
         start = load.offset.substitute({loop.var: ZERO for loop in whole.all_loops})
         asks = start.substitute({over: index_of(over) + 1}) + done * (lines * line)
         if lines > 1:  # each of the loads of a step asks for the line that lies as far from the first as it does
@@ -227,10 +254,10 @@ class PrefetchNext(Pass):
         return replace(load, asks=asks)
 
 
-def _in_parts(offset: Index, over: Var) -> bool:
-    """Whether each iteration has a stretch of its own."""
+def _in_parts(offset: Index, over: Var, outside: Mapping[Var, Index]) -> bool:
+    """Whether each iteration has a stretch of its own, whatever the loops outside do."""
     step = offset.coefficient(over) or 0
-    low, high = offset.substitute({over: ZERO}).bounds
+    low, high = offset.substitute({**outside, over: ZERO}).bounds
     return 0 <= low <= high < step
 
 

@@ -1,4 +1,4 @@
-"""Which algorithm computes an operator, where there is a choice: direct convolution or Winograd's.
+"""Which algorithm computes an operator, where there is a choice: the direct one, Winograd's or Strassen's.
 
 Chosen by cycles that the busiest part of each would take: multiply-adds at the rate of the target, transforms per tile,
 and transformed weights that have to come from beyond L2 once per strip of tiles.
@@ -7,33 +7,46 @@ and transformed weights that have to come from beyond L2 once per strip of tiles
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
+from strop.core.config import Options
 from strop.core.target import Target
 from strop.graph.ir import Graph, Node
+from strop.graph.operators import POINTWISE
 from strop.graph.whole import is_whole
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
-from strop.loops.lower.winograd import winograd, winograd_applies
+from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
+from strop.plan.halving import Strassen, choose_strassen
 
-#: cycles per vector of channels and tile for transforming inputs and outputs, by tile size
-TRANSFORMS = {2: (50.0, 35.0), 4: (190.0, 130.0)}
+#: cycles per vector of channels and tile for transforming inputs and outputs, by the window's size and dimensions
+TRANSFORMS = {(4, 1): (9.0, 7.0), (6, 1): (22.0, 16.0), (4, 2): (50.0, 35.0), (6, 2): (190.0, 130.0)}
 EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.82
+#: the few channels of a group: its products are over before they are under way
+SHALLOW = 24.0
+#: input channels from which Winograd is worth a look
+FEWEST_CHANNELS = 8
 
 
 @dataclass(frozen=True)
 class Winograd:
-    """F(tile×tile, 3×3): `strip` tiles share a pass over the weights, `block` output channels a set of products."""
+    """F(tile, filter): `strip` tiles share a pass over the weights, `block` output channels a set of products."""
 
-    tile: int
+    window: int
+    tile: tuple[int, ...]
     strip: int
     block: int
 
     def __call__(self, c: Context) -> Sequence[Nest]:
-        return winograd(c, self.tile, self.strip, self.block)
+        return winograd(c, self.window, self.strip, self.block)
 
     def __str__(self) -> str:
-        return f"Winograd F({self.tile}×{self.tile}), strips of {self.strip} tiles, {self.block} channels at a time"
+        tile = "×".join(map(str, self.tile))
+        return f"Winograd F({tile}), strips of {self.strip} tiles, {self.block} channels at a time"
+
+
+Algorithm = Winograd | Strassen
 
 
 def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | None:
@@ -41,26 +54,47 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
     if node.op != "conv" or not winograd_applies(node) or is_whole(node.inputs[0]):
         return None
     lanes = target.lanes(node.dtype)
-    batch, oc, height, width = node.shape
-    ic = node.inputs[0].shape[1]
-    if oc % lanes or ic % 8:
+    groups: int = node.attrs["groups"]
+    batch, oc = node.shape[:2]
+    ic = node.inputs[0].shape[1] // groups
+    block = _block(oc // groups, lanes)
+    if not block or ic < FEWEST_CHANNELS:
         return None
     rate = lanes * target.fma_per_cycle
-    best: tuple[float, Winograd | None] = (batch * height * width * oc * ic * 9 / rate / EFFICIENCY_DIRECT, None)
-    for tile, (entering, leaving) in TRANSFORMS.items():
-        points = (tile + 2) ** 2
-        tiles = -(-height // tile) * -(-width // tile)
-        strip = _strip(tiles, points * ic * 4, target, threads)
-        block = 2 * lanes if oc % (2 * lanes) == 0 else lanes
-        products = batch * tiles * points * ic * oc / rate / EFFICIENCY_PRODUCTS
-        transforms = batch * tiles * (ic * entering + oc * leaving) / lanes
-        weights = points * ic * oc * 4
+    outputs, size = prod(node.shape[2:]), prod(axis.count for axis in axes_of(node))
+    best: tuple[float, Winograd | None] = (batch * outputs * oc * ic * size / rate / EFFICIENCY_DIRECT, None)
+    for window in sorted({window for window, _ in TRANSFORMS}):
+        axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(node)]
+        tiled = [axis for axis in axes if axis.tiled]
+        if any(axis.tile < 2 for axis in tiled):
+            continue
+        points, tiles, phases = (
+            window ** len(tiled),
+            prod(axis.positions for axis in axes),
+            prod(axis.phases for axis in axes),
+        )
+        depth = prod(axis.sections for axis in axes)
+        strip = _strip(tiles, points * depth * ic * groups * 4, target, threads)
+        entering, leaving = TRANSFORMS[window, len(tiled)]
+        work = batch * phases * tiles * points * depth * ic * oc
+        products = work / rate / EFFICIENCY_PRODUCTS * (1 + (SHALLOW / (depth * ic) if groups > 1 else 0.0))
+        vectors = depth * -(-ic * groups // lanes) * entering + oc / lanes * leaving
+        transforms = batch * phases * tiles * vectors
+        weights = phases * points * depth * ic * oc * 4
         level = 1 if weights < target.l2 // 2 else 2 if weights < target.l3 // 2 else 3
         fetched = batch * weights * (tiles / strip) / target.bandwidth[level]
         cycles = transforms + max(products, fetched)
         if cycles < best[0]:
-            best = (cycles, Winograd(tile, strip, block))
+            best = (cycles, Winograd(window, tuple(axis.tile for axis in tiled), strip, block))
     return best[1]
+
+
+def _block(channels: int, lanes: int) -> int:
+    """Output channels of a set of products: two vectors, or what divides them in vectors and half ones; else 0."""
+    if channels % lanes == 0:
+        return 2 * lanes if channels % (2 * lanes) == 0 else lanes
+    halves = [size for size in range(lanes + lanes // 2, 3 * lanes, lanes // 2) if channels % size == 0]
+    return max(halves, default=0)
 
 
 def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:
@@ -69,11 +103,28 @@ def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int
     return max(1, min(12, most, tiles // threads))
 
 
-def choose_algorithms(graph: Graph, target: Target, threads: int) -> dict[Node, Winograd]:
-    """The convolutions that are better computed another way than directly."""
-    found = {}
+def _at_the_border(node: Node, graph: Graph) -> bool:
+    """Whether a convolution reads or writes a tensor of the caller, whose channels do not lie side by side."""
+    if node.op != "conv":
+        return False
+    return _origin(node.inputs[0])[-1].op == "input" or any(node is _origin(out)[-1] for out in graph.outputs)
+
+
+def _origin(node: Node) -> list[Node]:
+    """A value, what it is computed from point by point, and so on."""
+    found = [node]
+    while found[-1].inputs and len(found[-1].inputs[0].types) == 1 and found[-1].inputs[0].shape == found[-1].shape:
+        found.append(found[-1].inputs[0])
+    return found
+
+
+def choose_algorithms(graph: Graph, target: Target, threads: int, options: Options) -> dict[Node, Algorithm]:
+    """The convolutions and matrix products that are better computed another way than directly."""
+    found: dict[Node, Algorithm] = {}
     for node in graph.nodes:
-        chosen = choose_algorithm(node, target, threads)
+        chosen: Algorithm | None = choose_algorithm(node, target, threads) if options.winograd else None
+        if chosen is None and options.strassen and not _at_the_border(node, graph):
+            chosen = choose_strassen(node, target, threads)
         if chosen is not None:
             found[node] = chosen
     return found

@@ -15,7 +15,8 @@ from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Load, Nest, loads
 from strop.loops.layout import Layout, relayout
 from strop.loops.lower.driver import LibraryCall, Step
-from strop.loops.program import border_copy
+from strop.loops.program import border_copy, reads, writes
+from strop.plan.analyse import contraction
 from strop.plan.joint import Chosen, Pads, Price, choose
 
 
@@ -43,6 +44,8 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
                 windowed.add(buffer)
         if any(isinstance(item, Nest) for item in nest.body):
             windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in dict(spatial))
+            if tiled := _read_in_tiles(nest) & dict(spatial).keys():
+                windowed |= tiled | {b for b in nest.writes if b in dict(spatial)}
         for (a, i), (b, j) in pairwise(spatial):
             if len(a.shape) == len(b.shape) and _aligned(i, j):
                 groups.join(a, b)
@@ -56,6 +59,8 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
 
 
 BORDER = ".inside"
+FEWEST_PLACES = 4  # around one that make a window
+NARROWEST_TURNED = 4  # columns of a result that may be written as it lies
 
 
 def _window(read: tuple[Index, ...], written: tuple[Index, ...], inner: list[Var]) -> bool:
@@ -69,8 +74,22 @@ def _aligned(a: tuple[Index, ...], b: tuple[Index, ...]) -> bool:
 
 
 def _over_the_edge(nest: Nest) -> list[Load]:
-    """Reads past the edge that want zeros."""
-    return [load for store in nest.stores for load in loads(store) if load.guards and load.other == 0]
+    """Reads past the edge that want zeros; not those of a statement that does not run there."""
+    return [
+        load
+        for store in nest.stores
+        for load in loads(store)
+        if load.other == 0 and any(guard not in store.guards for guard in load.guards)
+    ]
+
+
+def _read_in_tiles(nest: Nest) -> set[Buffer]:
+    """What is read at many places of space around one, each by a statement of its own: windows that are written out."""
+    places: dict[tuple[Buffer, tuple[Index, ...]], set[tuple[int, ...]]] = {}
+    for load in (load for store in nest.stores for load in loads(store)):
+        moving = tuple(Index(part.terms) for part in load.index)
+        places.setdefault((load.buffer, moving), set()).add(tuple(part.const for part in load.index[2:]))
+    return {buffer for (buffer, _), found in places.items() if len(found) >= FEWEST_PLACES}
 
 
 class _Groups:
@@ -114,11 +133,12 @@ def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffe
         if isinstance(step, Nest) and any(isinstance(item, Nest) for item in step.body)
         for store in step.stores
     }
+    turned = _turned_as_written(steps)
     for buffer in sorted(wanted, key=lambda b: b.name):
         if buffer.space == "input" and buffer in windowed:
             copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
             before.append(border_copy(buffer, copy))
-        elif buffer.space == "output" and buffer in written_by_contraction and buffer.shape[1] > 1:
+        elif buffer.space == "output" and buffer in written_by_contraction - turned and buffer.shape[1] > 1:
             copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
             after.append(border_copy(copy, buffer))
         else:
@@ -126,6 +146,15 @@ def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffe
         inside[buffer] = (copy, Layout())
     changed = [relayout(step, inside) if isinstance(step, Nest) else step for step in steps]
     return [*before, *changed, *after]
+
+
+def _turned_as_written(steps: list[Step]) -> set[Buffer]:
+    """Results that one contraction writes and nothing reads: squares of them are turned in registers on their way."""
+    written = [b for step in steps for b in writes(step)]
+    read = {b for step in steps for b in reads(step)}
+    single = [b for step in steps if isinstance(step, Nest) and contraction(step) is not None for b in step.writes]
+    wide = [b for b in single if len(b.shape) > 2 and b.shape[-1] >= NARROWEST_TURNED]
+    return {b for b in wide if written.count(b) == 1 and b not in read}
 
 
 def _pads(steps: list[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:

@@ -9,6 +9,7 @@ from strop.loops.ir import Load, Loop, Nest, Store, loads
 from strop.loops.packing import Pack
 from strop.loops.primitives import Alternate, Sink, Split, Unroll, Vectorise
 from strop.plan.analyse import Contraction, contraction, heavy
+from strop.plan.turn import turn
 
 if TYPE_CHECKING:
     from strop.plan.schedule import Recipe
@@ -45,10 +46,10 @@ def _passes(recipe: Recipe, nest: Nest) -> None:
 
 
 def _written_out(nest: Nest) -> bool:
-    """A pass whose points compute small tables: inner loops of a few plain steps, to be unrolled."""
+    """A pass whose points compute small tables: inner loops of a few plain steps (5×5 at most), to be unrolled."""
     inner = [item for item in nest.body if isinstance(item, Nest)]
     return bool(nest.loops and inner) and all(
-        item.iterations <= 16 and all(isinstance(i, Store) and not i.reduce for i in item.body) for item in inner
+        item.iterations <= 25 and all(isinstance(i, Store) and not i.reduce for i in item.body) for item in inner
     )
 
 
@@ -188,6 +189,8 @@ def _pack_transposed(recipe: Recipe, c: Contraction, point: Loop, at: Loop, lane
         pack = Pack(recipe.name, load.buffer.name, along.name, width, order, at=at.name)
         if pack.check(recipe.nest):
             recipe.do(pack)
+            if len(order) == 1:
+                turn(recipe, f"{order[0]}.pack", f"{along.name}.pack")
 
 
 def _vectorise_pass(recipe: Recipe, owner: Nest) -> None:

@@ -15,7 +15,7 @@ from strop.core.target import Target
 from strop.loops.blocking import Lanes
 from strop.loops.index import Index, Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
-from strop.loops.packing import Pack, Prefetch, PrefetchNext
+from strop.loops.packing import Pack, Prefetch, PrefetchNext, loops_around
 from strop.loops.primitives import (
     Fuse,
     Parallelise,
@@ -31,6 +31,7 @@ from strop.loops.primitives import (
 )
 from strop.plan.analyse import Contraction, accesses, contraction, fusable, heavy, shuffles_within, stride_within, work
 from strop.plan.tiles import FMA_LATENCY, Demand, Tile, best
+from strop.plan.turn import schedule_turn
 
 PREFETCH_BYTES = 4096  # how far ahead weights are asked for where each is used once
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
@@ -102,7 +103,7 @@ def _pointwise(recipe: Recipe) -> None:
     lanes = recipe.target.lanes("f32")
     total = work(nest)
     inner = recipe.nest.loops[-1]
-    if not _vectorisable(recipe.nest, inner):
+    if schedule_turn(recipe) or not _vectorisable(recipe.nest, inner):
         _parallelise_outer(recipe, total)
         return
     by = lanes * (1 if heavy(nest) else 4)
@@ -199,6 +200,7 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     """A register tile for the contraction that the recipe is at."""
     target = recipe.target
     lanes = target.lanes("f64" if found.inner.stores[0].target.dtype in ("f64", "i64") else "f32")
+    around = loops_around(recipe.nest, recipe.at.loops[0].name) if recipe.at.loops else ()
     _fuse_parallel(recipe)
     found = contraction(recipe.at) or found
     along = _vector_loop(recipe, found, lanes)
@@ -210,11 +212,19 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     width = tile.vectors * lanes
     _order_reduction(recipe, found, along)
     _pack_operands(recipe, found, along, width)
-    outer = [loop.name for loop in recipe.at.loops if loop not in (along, rows) and loop.extent > 1]
+    outer = _outer(recipe, found, along, rows)
     ones = [loop.name for loop in recipe.at.loops if loop not in (along, rows) and loop.extent == 1]
     row_names = [rows.name] if rows is not None else []
-    first = _panels_first(recipe, found, along, outer, -(-along.extent // width))
-    recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names)
+    panels = -(-along.extent // width)
+    block = _block(recipe, found, along, rows, tile, panels) if rows is not None and not outer else 0
+    if rows is not None and block:
+        recipe.order(*ones, rows.name, along.name)
+        recipe.do(Split(recipe.name, rows.name, block, tail="balanced" if block == tile.rows else "rest"))
+        row_names = [f"{rows.name}.i"]
+        recipe.do(Reorder(recipe.name, (along.name, *row_names)))
+    first = _panels_first(recipe, found, along, outer, panels)
+    if not block:
+        recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names)
     lane = along.name
     if along.extent > width:
         recipe.do(Split(recipe.name, along.name, width, tail="rest"))
@@ -224,29 +234,30 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
         recipe.order(*ones, *outer, *row_names, lane)
     sunk = [lane]
     if rows is not None:
-        if rows.extent > tile.rows:
-            recipe.do(Split(recipe.name, rows.name, tile.rows))
-            row_names = [f"{rows.name}.i"]
+        if rows.extent > tile.rows != block:
+            recipe.do(Split(recipe.name, row_names[0], tile.rows))
+            row_names = [f"{row_names[0]}.i"]
         recipe.do(Unroll(recipe.name, row_names[0]))
         sunk = [row_names[0], lane] if tile.rows >= tile.vectors else [lane, row_names[0]]
     recipe.do(Vectorise(recipe.name, lane))
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
     if not any(loop.kind == "sequential" for loop in recipe.nest.loops):
-        _prefetch(recipe, tile, lane, f"{along.name}.o")
+        _prefetch(recipe, tile, lane, (f"{along.name}.o", *reversed(around)))
 
 
-def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: str) -> None:
+def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: Sequence[str]) -> None:
     """Weights are asked for before they are needed: a panel ahead, or, with few rows per weight, a little way ahead.
 
     Not in a walk through time, whose weights come from L2 after the first step: there it would cost, not help.
     """
     streamed = [load for s in recipe.at.stores for load in loads(s) if any(v.name == lane for v in load.vars)]
     for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
-        next_panel = PrefetchNext(recipe.name, buffer.name, panels)
         if tile.rows <= 2:
             recipe.do(Prefetch(recipe.name, buffer.name, PREFETCH_BYTES // 4))
-        elif next_panel.check(recipe.nest):
+            continue
+        tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
+        if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:
             recipe.do(next_panel)
 
 
@@ -264,7 +275,7 @@ def _patterned(recipe: Recipe, loop: Loop, period: int) -> bool:
     """Whether vectors hold several periods (channels of narrow groups) and shuffle what they read."""
     lanes = recipe.target.lanes("f32")
     moving = [offset for offset in accesses(recipe.at) if offset.coefficient(loop.var) is None]
-    return period < lanes and all(shuffles_within(offset, loop.var, lanes) for offset in moving)
+    return 2 * period < lanes and all(shuffles_within(offset, loop.var, lanes) for offset in moving)
 
 
 def _period(nest: Nest, loop: Loop) -> int:
@@ -371,24 +382,26 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
         shuffled=shuffled,
     )
     tile = best(demand, lanes, recipe.target)
-    if demand.window and tile.rows * tile.vectors < FMA_LATENCY:
+    if demand.window and (tile.rows * tile.vectors < FMA_LATENCY or found.depth > WRITTEN_OUT):
         demand = replace(demand, looped=True)
         tile = best(demand, lanes, recipe.target)
     return tile, demand
 
 
 WRITTEN_OUT = 32  # steps of a window that are unrolled: rows then share what they read
+LONGEST_SLIDE = 16  # steps of its innermost loop that are, where the whole window has too many
 
 
 def _window(found: Contraction, rows: Loop | None, paired: int) -> tuple[int, int]:
     """How many steps of the reduction slide along the rows, and how far a row moves them; 0 where none does."""
-    if rows is None or not paired or found.depth > WRITTEN_OUT:
+    if rows is None or not paired:
         return 0, 1
     for load in found.operands:
         by_row = load.offset.coefficient(rows.var) or 0
         for loop in found.inner.loops:
             step = load.offset.coefficient(loop.var) or 0
-            if loop.extent > 1 and step and by_row and by_row % step == 0 and by_row // step < loop.extent:
+            slides = step and by_row and by_row % step == 0 and by_row // step < loop.extent
+            if slides and 1 < loop.extent <= LONGEST_SLIDE:
                 return loop.extent, by_row // step
     return 0, 1
 
@@ -437,6 +450,18 @@ def _pack_operands(recipe: Recipe, found: Contraction, along: Loop, width: int) 
             recipe.do(pack)
 
 
+def _outer(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None) -> list[str]:
+    """The loops around tiles. Groups of channels, each with weights of its own, go inside where L2 holds all weights
+    but not what they are applied to: neighbouring groups share lines."""
+    loops = [loop for loop in recipe.at.loops if loop not in (along, rows) and loop.extent > 1]
+    half = recipe.target.l2 // 2
+    weights = [load for load in found.operands if load.buffer.space in CONSTANT]
+    others = [load for load in found.operands if load.buffer.space not in CONSTANT]
+    if sum(load.buffer.bytes for load in weights) <= half < sum(load.buffer.bytes for load in others):
+        loops.sort(key=lambda loop: any(loop.var in load.vars for load in weights))
+    return [loop.name for loop in loops]
+
+
 def _panels_first(recipe: Recipe, found: Contraction, along: Loop, outer: list[str], panels: int) -> bool:
     """Whether panels of the streamed operand go outside (each read once, rows again per panel) or inside.
 
@@ -456,6 +481,24 @@ def _panels_first(recipe: Recipe, found: Contraction, along: Loop, outer: list[s
     reread = moving * panels if moving > recipe.target.l2 // 2 else 0
     refetched = streamed * visits if streamed > recipe.target.l2 // 2 else 0
     return refetched >= reread
+
+
+def _block(recipe: Recipe, found: Contraction, along: Loop, rows: Loop, tile: Tile, panels: int) -> int:
+    """How many rows all panels are applied to before the next ones; 0: to all rows, panel by panel.
+
+    For rows that L2 doesn't hold and that every panel would read again. Panels that L2 holds are applied to one tile
+    after the other; of others, which every block reads again, as few blocks as L2 allows must be fewer bytes.
+    """
+    half = recipe.target.l2 // 2
+    streamed = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) != 0)
+    moving = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(rows.var) != 0)
+    if panels == 1 or moving <= half:
+        return 0
+    if streamed <= half:
+        return tile.rows
+    block = max(half * rows.extent // moving // tile.rows, 1) * tile.rows
+    refetched = streamed * -(-rows.extent // block)
+    return block if block < rows.extent and 2 * refetched < moving * panels else 0
 
 
 def _balance(count: int, threads: int) -> float:

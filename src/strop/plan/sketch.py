@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import log2, prod
 
+from strop.code.access import FEWEST_TURNED
 from strop.code.asm import Stretch, busiest
 from strop.code.emit import register_scratch
 from strop.core.ports import Ports
 from strop.core.target import Target
-from strop.loops.index import Var
+from strop.loops.index import Index, Var
 from strop.loops.ir import Apply, Buffer, Expr, Load, Loop, Nest, Store, loads
 from strop.plan.analyse import CYCLES
 
@@ -114,7 +115,10 @@ class _Sketch:
             count = _times(_vars(store) & everything, copies)
             wide = lane is not None and lane in copies and stride != 0
             own.vector_stores += count if wide and stride == 1 else 0
-            if wide and stride != 1:
+            if wide and stride != 1 and _turned(store.offset, lane, copies):
+                own.add("store", count)
+                own.add("shuffle", count * log2(self.lanes))
+            elif wide and stride != 1:
                 own.add_piece("store", count * self.lanes)
                 own.add_piece("shuffle", count * self.lanes)
             else:
@@ -127,6 +131,9 @@ class _Sketch:
             own.add("load", count)
             own.vector_loads += count if stride == 1 else 0
             own.operands.append(count)
+        elif _turned(load.offset, lane, copies):
+            own.add("load", count)
+            own.add("shuffle", count * log2(self.lanes))
         else:
             own.add_piece("load", count * self.lanes)
             own.add_piece("shuffle", count * self.lanes)
@@ -187,6 +194,11 @@ def _used(own: _Counts, spills: float, bits: int, ports: Ports) -> Iterable[tupl
         yield kind, use.ports, max(count, 0.0) * use.cycles * passes
     yield "load", ports.uses["load"].ports, spills / 2 * max(1.0, bits / ports.load_bits)
     yield "store", ports.uses["store"].ports, spills / 2 * max(1.0, bits / ports.store_bits)
+
+
+def _turned(offset: Index, lane: Var | None, copies: Mapping[Var, int]) -> bool:
+    """Whether copies of an access that jumps from lane to lane are neighbours: squares are turned in registers."""
+    return any(var != lane and copies[var] >= FEWEST_TURNED and offset.coefficient(var) == 1 for var in copies)
 
 
 def _times(moving: Iterable[Var], copies: Mapping[Var, int]) -> int:

@@ -1,7 +1,8 @@
 """The operators that `strop bench --ops` measures: shapes of the zoo's networks, and of families that it lacks.
 
 A line is `input -> channels` with k(ernel), s(tride), p(adding), d(ilation), g(roups); `t` marks a transposed
-convolution; `a @ b` is a linear layer's `rows x in @ in x out`, with a batch in front a product of two activations.
+convolution, which may have o(utput padding); `a @ b` is a linear layer's `rows x in @ in x out`, with a batch in front
+a product of two activations.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ _LINES = """
 256x999 -> 64 k1
 64x999 -> 256 k1
 64x999 -> 512 k1
+64x1024 -> 64 k3 p1
+80x3000 -> 384 k3 p1
+384x1500 -> 384 k3 s2 p1
+128x512 -> 256 k5 s2 p2
+256x128 -> 256 k7 p3
+16x8000 -> 16 k9 p4
 
 3x224x224 -> 64 k7 s2 p3
 64x56x56 -> 64 k3 p1
@@ -62,6 +69,15 @@ _LINES = """
 64x20x20 -> 64 k3 p1
 128x20x20 -> 64 k1
 256x10x10 -> 255 k1
+3x227x227 -> 96 k11 s4
+96x27x27 -> 256 k5 p2
+256x13x13 -> 384 k3 p1
+192x17x17 -> 192 k1,7 p0,3
+64x112x112 -> 64 k3 p1
+20x40x40 -> 20 k3 p1
+32x64x64 -> 3 k3 p1
+1x28x28 -> 32 k3
+512x7x7 -> 1024 k7
 
 3x16x112x112 -> 64 k3 p1
 64x8x28x28 -> 128 k3 p1
@@ -70,6 +86,11 @@ _LINES = """
 144x8x28x28 -> 64 k3,1,1 p1,0,0
 64x8x28x28 -> 128 k3 s2 p1
 32x16x32x32 -> 32 k3 p1
+3x8x112x112 -> 64 k3,7,7 s1,2,2 p1,3,3
+16x16x56x56 -> 32 k3 p1
+256x2x7x7 -> 512 k3 p1
+1x32x32x32 -> 16 k3 p1
+32x8x16x16 -> 64 k1
 
 128x56x56 -> 128 k3 p1 g32
 256x28x28 -> 256 k3 p1 g32
@@ -77,12 +98,23 @@ _LINES = """
 256x56x56 -> 256 k3 s2 p1 g32
 240x28x28 -> 240 k1 g3
 168x28x28 -> 168 k3 p1 g7
+64x56x56 -> 64 k3 p1 g4
+192x14x14 -> 192 k1 g4
+512x28x28 -> 512 k3 s2 p1 g32
+1024x7x7 -> 1024 k3 p1 g32
+96x27x27 -> 256 k5 p2 g2
+128x28x28 -> 128 k3 p1 g64
 
 256x999 -> 256 k3 p8 d8
 64x1000 -> 128 k2 d4
 512x28x28 -> 512 k3 p2 d2
 256x33x33 -> 256 k3 p6 d6
 64x64x64 -> 64 k3 p2 d2
+128x28x28 -> 128 k3 p4 d4
+128x65x65 -> 128 k3 p12 d12
+64x64x64 -> 64 k5 p4 d2
+64x56x56 -> 128 k3 s2 p2 d2
+32x512 -> 32 k3 p4 d4
 
 32x112x112 -> 32 k3 p1 g32
 96x112x112 -> 96 k3 s2 p1 g96
@@ -96,6 +128,12 @@ _LINES = """
 1152x7x7 -> 1152 k5 p2 g1152
 256x999 -> 256 k3 p1 g256
 256x999 -> 256 k3 p64 d64 g256
+64x112x112 -> 64 k3 p1 g64
+32x150x150 -> 32 k5 p2 g32
+96x56x56 -> 96 k7 p3 g96
+512x7x7 -> 512 k7 p3 g512
+64x2000 -> 64 k31 p15 g64
+32x8x28x28 -> 32 k3 p1 g32
 
 t 128x24x24 -> 64 k2 s2
 t 64x48x48 -> 32 k2 s2
@@ -107,6 +145,14 @@ t 64x32x32 -> 3 k4 s2 p1
 t 64x28x28 -> 64 k3 p1
 t 256x999 -> 1 k16 s8
 t 64x4x14x14 -> 32 k2 s2
+t 64x28x28 -> 32 k3 s2 p1 o1
+t 64x28x28 -> 64 k5 s2 p2 o1
+t 256x14x14 -> 256 k4 s2 p1
+t 100x1x1 -> 512 k4
+t 32x64x64 -> 3 k3 p1
+t 21x34x34 -> 21 k4 s2 p1 g21
+t 512x128 -> 256 k4 s2 p1
+t 128x8x8x8 -> 64 k4 s2 p1
 
 128x768 @ 768x768
 128x768 @ 768x3072
@@ -124,6 +170,14 @@ t 64x4x14x14 -> 32 k2 s2
 12x128x64 @ 12x64x128
 12x128x128 @ 12x128x64
 1x27x32 @ 1x32x27
+64x512 @ 512x512
+512x512 @ 512x512
+77x768 @ 768x768
+8x1024 @ 1024x1024
+1x4096 @ 4096x4096
+32x10 @ 10x128
+16x64x64 @ 16x64x64
+4x256x256 @ 4x256x256
 """
 _CONVOLUTION = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 _TRANSPOSED = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
@@ -182,7 +236,8 @@ class Operator:
         )
         (groups,) = self._letter("g", 1, 1)
         kind: Any = (_TRANSPOSED if self.family == "transposed" else _CONVOLUTION)[rank]
-        module: nn.Module = kind(channels, to, kernel, stride, padding, groups=groups, dilation=dilation)
+        extra = {"output_padding": self._letter("o", rank, 0)} if self.family == "transposed" else {}
+        module: nn.Module = kind(channels, to, kernel, stride, padding, groups=groups, dilation=dilation, **extra)
         return module.eval(), (torch.randn(1, channels, *space),)
 
     @cached_property

@@ -38,6 +38,7 @@ class Hot:
     threads: int
     run: Callable[[tuple[Tensor, ...]], Any]
     program: Program | None  # where `run` only calls it with the tensors as they come, and gives back what it gives
+    spec: pytree.TreeSpec  # what is made of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Dispatcher:
         guards = TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
         plain = variant.in_order and all(dense(t) is t for t in tensors)
         run = _runner(variant, program, tensors)
-        return Hot(len(tensors), guards.check, same, threads, run, program if plain else None)
+        return Hot(len(tensors), guards.check, same, threads, run, program if plain else None, variant.spec)
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell

@@ -81,17 +81,21 @@ def _caches() -> dict[str, int]:
 
 
 @functools.lru_cache(maxsize=8)
-def _machine(target: Target) -> llvm.TargetMachine:
+def _machine(target: Target, far: bool = False) -> llvm.TargetMachine:
     _initialise()
+    reloc, model = ("static", "large") if far else ("pic", "default")
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+        cpu=target.cpu, features=target.features, opt=3, reloc=reloc, codemodel=model
     )
 
 
-def compile_object(text: str, target: Target, optimise: bool = False) -> bytes:
-    """Object code of a module; the same text gives the same bytes."""
+def compile_object(text: str, target: Target, optimise: bool = False, far: bool = False) -> bytes:
+    """Object code of a module; the same text gives the same bytes.
+
+    `far`: what it calls of other modules may lie anywhere, not only within 2 GB: memory may be full of large tensors.
+    """
     with _lock:
-        machine = _machine(target)
+        machine = _machine(target, far)
         module = _parsed(text, target)
         if optimise:
             options = llvm.create_pipeline_tuning_options(speed_level=1)
@@ -131,7 +135,8 @@ class Library:
             machine = llvm.Target.from_triple(target.triple).create_target_machine(
                 cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
             )
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            # a module's code and constants are kept together: they reach each other within 2 GB
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
             for data in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
             self._engine.finalize_object()

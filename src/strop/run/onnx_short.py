@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,11 @@ from strop.run.program import NativeProgram
 from strop.run.state import State
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Like = tuple[tuple[int, ...], np.dtype[Any]]
 #: bytes of outputs that are kept for the next call
-LARGEST_KEPT = 2**16
+LARGEST_KEPT = 2**18
+#: bytes of an input up to which copying it takes less time than asking where it is
+LARGEST_COPIED = 2**13
 #: only under a lock of the interpreter do counts of references tell who holds an array
 _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -72,30 +76,52 @@ def _references(arrays: list[Array]) -> list[int]:
     return [sys.getrefcount(array) for array in arrays]
 
 
-class _Results:
-    """Arrays and their addresses."""
+def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """A large array starts where a cache line does, as NumPy's own need not."""
+    if prod(shape) * dtype.itemsize < LARGEST_COPIED:
+        return np.empty(shape, dtype)
+    return torch.empty(shape, dtype=_from_numpy(np.empty(0, dtype)).dtype).numpy()
 
-    def __init__(self, arrays: list[Array]) -> None:
-        self.arrays = arrays
-        self.addresses = [array.ctypes.data for array in arrays]
+
+class _Desk:
+    """What one call works on: arrays for the small inputs and for the outputs, with all their addresses."""
+
+    def __init__(self, inputs: Sequence[Array | None], outputs: Sequence[Like]) -> None:
+        self.inputs = inputs
+        self.addresses = [0 if array is None else array.ctypes.data for array in inputs]
+        self.likes = outputs
+        self.renew()
+
+    def renew(self) -> None:
+        self.outputs = [_empty(*like) for like in self.likes]
+        self.places = [array.ctypes.data for array in self.outputs]
 
 
 class Arrays:
     """The short way for arrays by name, of the types and shapes (bound ones: the very bytes) of the last call."""
 
-    def __init__(
-        self, hot: Hot, inputs: Sequence[tuple[str, Array, bool]], outputs: Sequence[tuple[str, Tensor]]
-    ) -> None:
+    def __init__(self, hot: Hot, inputs: Sequence[tuple[str, Array, bool]], outputs: tuple[str, ...]) -> None:
         self.hot = hot
-        self.inputs = [(name, a.dtype, a.shape, a.tobytes() if bound else None) for name, a, bound in inputs]
-        self.outputs = tuple(name for name, _ in outputs)
+        free = [array for _, array, bound in inputs if not bound]
+        places = iter(range(len(free)))
+        self.inputs = [
+            (name, a.dtype, a.shape, a.tobytes() if bound else None, -1 if bound else next(places))
+            for name, a, bound in inputs
+        ]
+        self.outputs = outputs
         self.single = len(outputs) == 1
-        likes = [result.numpy() for _, result in outputs]
         native = hot.program if isinstance(hot.program, NativeProgram) and hot.program.writes_anywhere else None
-        self.into = native.into if native and sum(a.nbytes for a in likes) <= LARGEST_KEPT else None
-        self.likes = [(a.shape, a.dtype) for a in likes]
-        self.kept: list[_Results] = []
-        self.unseen = _references([np.empty(0) for _ in likes]) if _COUNTS else None
+        self.likes: list[Like] = []
+        if native is not None:
+            self.likes = [(shape, _numpy_of(dtype)) for dtype, shape in native.results]
+        little = sum(prod(shape) * dtype.itemsize for shape, dtype in self.likes) <= LARGEST_KEPT
+        self.into = native.into if native and little else None
+        self.small = [(a.shape, a.dtype) if a.nbytes <= LARGEST_COPIED else None for a in free]
+        self.desks: list[_Desk] = []
+        self.unseen = _references([np.empty(0) for _ in self.likes]) if _COUNTS else None
+        parts = [hot.spec] if self.single else hot.spec.children()
+        self.finish = [None if part.is_leaf() else part.unflatten for part in parts]
+        self.plain = not any(self.finish)
 
     @classmethod
     def of(
@@ -106,23 +132,66 @@ class Arrays:
         arrays = [feeds.get(name) for name in names[: len(args)]]
         if len(arrays) != len(feeds) or not all(type(a) is np.ndarray and a.dtype.kind in "fib" for a in arrays):
             return None
-        if any(port.element_type in CARRIERS or not _plain(result) for port, result in outputs):
+        if any(port.element_type in CARRIERS for port, _ in outputs):
             return None
         hot, bound = dispatcher.hot, frozenset[int]()
         if usual is not None and usual.fits(args, dispatcher.state, call_hooks):
             hot, bound = usual.hot, frozenset(i for i, _ in usual.values)
         elif hot is None or len(args) != hot.count or not _serves(hot, args, dispatcher.state, call_hooks):
             return None
+        parts = [hot.spec] if len(outputs) == 1 else hot.spec.children()
+        if len(parts) != len(outputs) or any(part.num_leaves != 1 for part in parts):
+            return None
         inputs = [(name, array, i in bound) for i, (name, array) in enumerate(zip(names, arrays))]
-        return cls(hot, inputs, [(port.name, result) for port, result in outputs])  # type: ignore[arg-type]
+        made = cls(hot, inputs, tuple(port.name for port, _ in outputs))  # type: ignore[arg-type]
+        return made if made.into is not None or all(_plain(result) for _, result in outputs) else None
 
     def __call__(self, feeds: Mapping[str, Any], state: State, call_hooks: Sequence[Any]) -> dict[str, Any] | None:
         """The outputs, or None where this call differs from the last one."""
-        inputs = self.inputs
-        if len(feeds) != len(inputs):
+        hot = self.hot
+        if (
+            len(feeds) != len(self.inputs)
+            or hot.same is not state.same
+            or hot.threads != _get_num_threads()
+            or any(call_hooks)
+            or not hot.same()
+        ):
             return None
+        if self.into is None:
+            return self._through_tensors(feeds)
+        try:
+            desk = self.desks.pop()
+        except IndexError:
+            desk = _Desk([like and np.empty(*like) for like in self.small], self.likes)
+        addresses, own = desk.addresses, desk.inputs
+        for name, dtype, shape, value, place in self.inputs:
+            array = feeds.get(name)
+            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != shape:
+                return None
+            if value is not None:
+                if array.tobytes() != value:
+                    return None
+            elif (copy := own[place]) is not None:
+                copy[...] = array
+            elif array.flags.c_contiguous and array.flags.aligned:
+                addresses[place] = array.ctypes.data
+            else:
+                return None
+        if _references(desk.outputs) != self.unseen:
+            desk.renew()
+        self.into(addresses, desk.places)
+        results: list[Any] = desk.outputs
+        if not self.plain:
+            results = [value if finish is None else finish([value]) for value, finish in zip(results, self.finish)]
+        found = {self.outputs[0]: results[0]} if self.single else dict(zip(self.outputs, results))
+        self.desks.append(desk)
+        return found
+
+    def _through_tensors(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Large outputs are tensors of their own, and so are those of programs with steps in the library."""
+        hot = self.hot
         tensors = []
-        for name, dtype, shape, value in inputs:
+        for name, dtype, shape, value, _ in self.inputs:
             array = feeds.get(name)
             if type(array) is not np.ndarray or array.dtype != dtype or array.shape != shape:
                 return None
@@ -133,25 +202,15 @@ class Arrays:
                 return None
             else:
                 tensors.append(_from_numpy(array))
-        hot = self.hot
-        if not _serves(hot, tensors, state, call_hooks):
+        if _function_modes() or not hot.check(*tensors):
             return None
-        if self.into is not None:
-            results = self._results()
-            self.into(tensors, results.addresses)
-            self.kept.append(results)
-            return dict(zip(self.outputs, results.arrays))
         if self.single:
             return {self.outputs[0]: hot.run(tuple(tensors)).numpy()}
         return {name: tensor.numpy() for name, tensor in zip(self.outputs, hot.run(tuple(tensors)))}
 
-    def _results(self) -> _Results:
-        """Arrays for the outputs: those of the last call where the caller has let go of them."""
-        if self.kept:
-            last = self.kept.pop()
-            if _references(last.arrays) == self.unseen:
-                return last
-        return _Results([np.empty(shape, dtype) for shape, dtype in self.likes])
+
+def _numpy_of(dtype: torch.dtype) -> np.dtype[Any]:
+    return torch.empty(0, dtype=dtype).numpy().dtype
 
 
 def _plain(result: Any) -> bool:

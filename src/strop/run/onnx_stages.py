@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from strop.capture.onnx import Body, Failed, Interpreter, NeedsValues, OnnxModule, Port, Scope, capture, lookup
 from strop.capture.onnx_ops.element_types import CARRIERS
@@ -26,19 +26,30 @@ HEAVY = frozenset((
 ))  # fmt: skip
 #: steps that may turn out to be untraceable one after the other
 MOST_HOSTS = 32
+#: shapes of a loop's states that its body is compiled for
+MOST_FORMS = 4
 
 Call = Callable[..., Any]
 Compile = Callable[[Part], Call]
 
 
 class CompiledBody(Body):
-    """A loop's body that runs as a compiled part; values around it that data decides are further inputs."""
+    """A loop's body that runs as a compiled part; values around it that data decides are further inputs.
+
+    Where its inputs have other shapes in every round (a state that grows), the first few are compiled for.
+    """
 
     def __init__(self, program: Program, interpreter: Stepwise, scope: Scope) -> None:
         super().__init__(program, interpreter, scope)
         self.call, self.around = interpreter.compiled(program, scope)
+        self.forms = interpreter.forms.setdefault(id(program.steps), set())
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        form = tuple(value.shape if isinstance(value, Tensor) else None for value in inputs)
+        if form not in self.forms:
+            if len(self.forms) == MOST_FORMS:
+                return super().__call__(*inputs)
+            self.forms.add(form)
         results = self.call(*inputs, *(self.scope.values[name] for name in self.around))
         return (results,) if len(self.outputs) == 1 else tuple(results)
 
@@ -52,6 +63,7 @@ class Stepwise(Interpreter):
         self.compile = compile
         self.bodies: dict[Hashable, tuple[Call, tuple[str, ...]]] = {}
         self.heavy: dict[int, bool] = {}
+        self.forms: dict[int, set[Hashable]] = {}
         self.plain: dict[int, bool] = {}
         self.known_attributes: dict[int, dict[str, Any]] = {}
         self.fixed = {id(value) for value in model.program.constants.values()}

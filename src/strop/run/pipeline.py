@@ -134,7 +134,7 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
     if options.check:
         verify_graph(graph, "simplify")
     with journal.step("lower"):
-        algorithms = choose_algorithms(graph, target, threads) if options.winograd and options.pack else {}
+        algorithms = choose_algorithms(graph, target, threads, options) if options.pack else {}
         for node, algorithm in algorithms.items():
             journal.add("choice", node.name, str(algorithm))
         lowered = lower(graph, algorithms)
@@ -217,7 +217,9 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
         module = build_module(entries, places, target)
         stages.parts = module.parts
     with journal.step("compile"):
-        code = [jit.compile_object(part, target) for part in module.parts]
+        *nests, start = module.parts
+        code = [jit.compile_object(part, target) for part in nests]
+        code.append(jit.compile_object(start, target, far=True))
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     library: dict[str, int] = {}
     for step in planned.steps:

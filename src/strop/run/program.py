@@ -192,17 +192,23 @@ class NativeProgram:
 
     @property
     def writes_anywhere(self) -> bool:
-        """Whether `into` may be called: one native entry, no outputs but its own."""
-        return self._only is not None and len(self._outputs) == len(self.compiled.outputs)
+        """Whether `into` may be called: one native entry, no outputs but its own, of types that NumPy has."""
+        own = self._only is not None and len(self._outputs) == len(self.compiled.outputs)
+        return own and all(dtype != torch.bfloat16 for _, dtype, _ in self._outputs)
 
-    def into(self, inputs: Sequence[Tensor], outputs: Sequence[int]) -> None:
-        """As a call, with results at addresses that the caller owns."""
+    @property
+    def results(self) -> list[tuple[torch.dtype, tuple[int, ...]]]:
+        """Types and shapes of what `into` writes."""
+        return [(dtype, shape) for _, dtype, shape in self._outputs]
+
+    def into(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """As a call, with inputs and results at addresses that the caller owns."""
         bound, only = self._bound, self._only
         assert bound is not None and only is not None
         frame = self._take(bound)
         slots = frame.slots
-        for slot, tensor in zip(self.compiled.inputs, inputs):
-            slots[slot] = tensor.data_ptr()
+        for slot, address in zip(self.compiled.inputs, inputs):
+            slots[slot] = address
         for (slot, _, _), address in zip(self._outputs, outputs):
             slots[slot] = address
         only(*frame.arguments, bound.address, frame.slots_address)

@@ -349,6 +349,11 @@ def byte_linear(node: Node, x: Tensor, weight: Tensor) -> Tensor:
     return product
 
 
+@means("byte_lstm")
+def byte_lstm(node: Node, *inputs: Tensor, backwards: bool) -> tuple[Tensor, ...]:
+    return tuple(aten_bytes.byte_lstm(*inputs, backwards))
+
+
 @means("byte_conv")
 def byte_conv(
     node: Node, x: Tensor, weight: Tensor, *, stride: Sequence[int], padding: Sequence[tuple[int, int]],

@@ -209,6 +209,11 @@ def _watcher(
             and (not used_hooks or list(_flatten(used_hooks)) == hooked)
         )
 
+    def same_mode() -> bool:
+        return list(map(_training_of, dicts)) == modes and not any(empty)
+
+    if not groups and not tensors and not used_hooks:
+        return same_mode
     return same
 
 

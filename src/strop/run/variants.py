@@ -80,8 +80,9 @@ class Variant:
         self.buffers = tuple(str(node.attrs["key"]) for node, _ in traced.graph.mutations if node.op == "param")
         self.targets = tuple(_place(node) for node, _ in traced.graph.mutations)
         self.idle = not self.graph.outputs and not self.graph.mutations
-        self.single = traced.out_spec.is_leaf()
-        self.finish = _finisher(self.outputs, traced.out_spec)
+        self.spec = traced.out_spec
+        self.single = self.spec.is_leaf()
+        self.finish = _finisher(self.outputs, self.spec)
         self._build = build
         self._bound: dict[int, _Bound] = {}
         self._failed: dict[int, Exception] = {}

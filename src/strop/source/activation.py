@@ -94,6 +94,9 @@ class Activation:
     def iterate(self, value: Value, at: ast.AST) -> Value:
         raise NotImplementedError
 
+    def narrow(self, test: ast.expr, truth: bool) -> None:
+        raise NotImplementedError
+
     # -- events ----------------------------------------------------------------------------------------------------
 
     def note(self, at: ast.AST, kind: str, *payload: Any) -> None:
@@ -101,9 +104,20 @@ class Activation:
         self.node.events[id(at), kind] = (at, kind, payload)
 
     def note_write(self, at: ast.AST, kind: str, target: ast.AST | str, to: Value | Frame | str, value: Value) -> None:
-        """`to` is the object, the frame of a captured variable, or a word (`io`, `print`, `global`, `unknown`)."""
+        """`to` is the object, the frame of a captured variable, or a word (`io`, `print`, `global`, `unknown`).
+
+        A method of one of several objects writes to each of them.
+        """
         text = target if isinstance(target, str) else spelled(target)
-        self.node.events[id(at), f"write {kind} {text}"] = (at, "write", (kind, text, to, value))
+        if not isinstance(to, Value):
+            word = to if isinstance(to, str) else "frame"
+            self.node.events[id(at), f"write {word} {kind} {text}"] = (at, "write", (kind, text, to, value))
+            return
+        key = id(at), f"write {kind} {text}"
+        known = self.node.events.get(key)
+        if known is not None:
+            to, value = join(known[2][2], to), join(known[2][3], value)
+        self.node.events[key] = (at, "write", (kind, text, to, value))
 
     def tick(self) -> None:
         self.steps += 1

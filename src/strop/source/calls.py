@@ -151,6 +151,8 @@ class Calls(LibraryCalls):
         if isinstance(atom, ClassAtom):
             return self.instantiate(atom.cls, args, at)
         if isinstance(atom, Partial):
+            if atom.by and self.targets:
+                self.targets[-1].append(atom.by)
             merged = Arguments(
                 [*atom.args, *args.positional], {**dict(atom.kwargs), **args.kwargs}, args.star, args.star_kwargs
             )

@@ -9,6 +9,7 @@ from strop.source.code import Class, Code
 from strop.source.heap import Cell, Frame, Object
 from strop.source.values import (
     NOTHING,
+    PARTIAL_METHOD,
     UNKNOWN,
     Atom,
     Bound,
@@ -31,6 +32,7 @@ from strop.source.values import (
     join_all,
     library,
     module_of,
+    partial,
     unknown,
 )
 
@@ -237,6 +239,8 @@ class Attributes(Activation):
                 results.append(bound(atom, receiver).value)
             elif isinstance(atom, Object) and isinstance(atom.cls, Class):
                 results.append(self._descriptor(atom, receiver, at))
+            elif isinstance(atom, Partial) and atom.by == PARTIAL_METHOD:
+                results.append(partial(atom.function, (receiver.value, *atom.args), atom.kwargs, atom.by).value)
             else:
                 results.append(atom.value)
         return join_all(results)
@@ -365,7 +369,7 @@ class Attributes(Activation):
                 plain.append(atom)
                 self._store_on(atom, name, value, at)
             elif isinstance(atom, ClassAtom):
-                self.note_write(at, kind, target, "global", value)
+                self.note_write(at, kind, target, atom.value, value)
                 cell = self.program.members.setdefault(atom.cls, {}).setdefault(name, Cell())
                 self.write(cell, value)
             elif isinstance(atom, ModuleAtom):

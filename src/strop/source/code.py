@@ -18,7 +18,29 @@ if TYPE_CHECKING:
     from strop.source.usage import Use
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
-_LEAVES = frozenset(["ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment", "n", "s"])  #: no trees
+#: Fields that hold no trees.
+_LEAVES = frozenset({
+    "ctx", "op", "ops", "id", "attr", "arg", "name", "asname", "kind", "type_comment", "module", "level", "simple",
+    "is_async", "conversion", "kwd_attrs", "rest", "type_ignores", "n", "s",
+})  # fmt: skip
+#: Nodes that say something of the function around them.
+_NOTED = frozenset({
+    ast.Call, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.ExceptHandler,
+    ast.MatchAs, ast.MatchStar, ast.MatchMapping,
+})  # fmt: skip
+_BARE = (ast.Constant, ast.Global, ast.Nonlocal, ast.MatchSingleton)  #: nodes without trees
+
+
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of a kind of node that hold trees."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        found = () if kind in _BARE else tuple(field for field in kind._fields if field not in _LEAVES)
+        self[kind] = found
+        return found
+
+
+_FIELDS = _Fields()
 
 
 @dataclass(frozen=True)
@@ -213,30 +235,33 @@ class _Collector:
         if kind is ast.ClassDef:
             self._class(node, code, prefix)  # type: ignore[arg-type]
             return
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if kind in _NOTED:
+            self._note(node, code)
+        for field in _FIELDS[kind]:
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                for item in value:
+                    if item is not None:
+                        self._visit(item, code, cls, prefix)
+            elif value is not None:
+                self._visit(value, code, cls, prefix)
+
+    def _note(self, node: ast.AST, code: Code) -> None:
+        """What a node says of the function around it."""
+        if isinstance(node, ast.Call):
+            code.calls.add(_last(node))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
             self._import(node, code)
         elif isinstance(node, ast.Global):
             code.globals.update(node.names)
         elif isinstance(node, ast.Nonlocal):
             code.nonlocals.update(node.names)
-        elif kind is ast.Call:
-            code.calls.add(_last(node))  # type: ignore[arg-type]
         elif isinstance(node, (ast.Yield, ast.YieldFrom)):
             code.is_generator = True
-        elif (isinstance(node, ast.ExceptHandler) and node.name) or (
-            isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name
-        ):
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             code.locals.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
             code.locals.add(node.rest)
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if value.__class__ is list:
-                for item in value:
-                    if isinstance(item, ast.AST):
-                        self._visit(item, code, cls, prefix)
-            elif isinstance(value, ast.AST):
-                self._visit(value, code, cls, prefix)
 
     def _function(self, node: FunctionNode, outer: Code, cls: Class | None, prefix: str) -> None:
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
@@ -324,22 +349,30 @@ class _Collector:
 def walk(roots: Sequence[ast.AST], closed: tuple[type[ast.AST], ...] = ()) -> list[ast.AST]:
     """The trees level by level, like `ast.walk` but without contexts and operators; `closed` ones are not entered."""
     found = list(roots)
+    add = found.append
     for node in found:
-        if not closed or node.__class__ not in closed:
-            found += children(node)
+        kind = node.__class__
+        if kind in closed:
+            continue
+        for field in _FIELDS[kind]:
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                for item in value:
+                    if item is not None:
+                        add(item)
+            elif value is not None:
+                add(value)
     return found
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The trees inside a tree, in order, without contexts and operators."""
     found: list[ast.AST] = []
-    for field in node._fields:
-        if field in _LEAVES:
-            continue
+    for field in _FIELDS[node.__class__]:
         value = getattr(node, field, None)
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
+            found += [item for item in value if item is not None]
+        elif value is not None:
             found.append(value)
     return found
 

@@ -342,7 +342,17 @@ class Expressions(Calls):
     def _if_expression(self, node: ast.IfExp) -> Value:
         test = self.evaluate(node.test)
         self.note(node.test, "branch", "ifexp", test)
-        return join(self.evaluate(node.body), self.evaluate(node.orelse))
+        before = self.env
+        if before is None or not isinstance(node.test, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+            return join(self.evaluate(node.body), self.evaluate(node.orelse))
+        self.env = dict(before)
+        self.narrow(node.test, True)
+        then = self.evaluate(node.body)
+        after, self.env = self.env, before
+        self.narrow(node.test, False)
+        otherwise = self.evaluate(node.orelse)
+        self.env = self.merge(self.env, after)
+        return join(then, otherwise)
 
     # -- the rest --------------------------------------------------------------------------------------------------
 

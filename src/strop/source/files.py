@@ -15,7 +15,7 @@ import stat
 import tokenize
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,7 +134,7 @@ def find(
 
 
 def _walk(root: str, include: Sequence[str], exclude: Sequence[str], skipped: list[Skipped]) -> Iterator[str]:
-    seen: set[tuple[int, int]] = set()
+    seen = set(_around(root))
 
     def failed(error: OSError) -> None:
         skipped.append(Skipped(error.filename or root, _UNREADABLE, _words(error)))
@@ -146,7 +146,7 @@ def _walk(root: str, include: Sequence[str], exclude: Sequence[str], skipped: li
             failed(error)
             folders.clear()
             continue
-        if (status.st_dev, status.st_ino) in seen:  # a link back into what was walked already
+        if (status.st_dev, status.st_ino) in seen:  # a link back into what was walked already, or out and up
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
@@ -155,6 +155,14 @@ def _walk(root: str, include: Sequence[str], exclude: Sequence[str], skipped: li
         for name in sorted(files):
             if any(fnmatch.fnmatch(name, pattern) for pattern in include) and not _matches(name, inside, exclude):
                 yield os.path.join(folder, name)  # noqa: PTH118
+
+
+def _around(root: str) -> Iterator[tuple[int, int]]:
+    """The folders that the root is in: a link to one of them leads in a circle."""
+    for folder in Path(os.path.realpath(root)).parents:
+        with suppress(OSError):
+            status = folder.stat()
+            yield status.st_dev, status.st_ino
 
 
 def _matches(name: str, inside: str, patterns: Sequence[str]) -> bool:

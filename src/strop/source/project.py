@@ -8,6 +8,7 @@ the rest; later ones are outlines, whose classes and names are known and whose f
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,9 +33,10 @@ class Project:
         self.followed_lines = 0
         self._listed: dict[str, bool] = {}
         self._searched: dict[str, list[str]] = {}
-        self._found: dict[tuple[str, str], Module | None] = {}
+        self._found: dict[tuple[str, str, bool], Module | None] = {}
         self._relatives: dict[tuple[str, int, str], Module | None] = {}
         self._names: set[str] = set()
+        self._loaded: dict[str, Module | Skipped] = {}
         for name in names:
             module = self._load(name)
             if isinstance(module, Skipped):
@@ -44,20 +46,30 @@ class Project:
 
     def find(self, importer: Module, dotted: str, known_library: bool) -> Module | None:
         """The module that an absolute import means, seen from a file of the project."""
-        key = self._search(importer)[0], dotted
+        key = self._search(importer)[0], dotted, known_library
         if key not in self._found:
             self._found[key] = self._find(importer, dotted, known_library)
         return self._found[key]
 
     def _find(self, importer: Module, dotted: str, known_library: bool) -> Module | None:
         tail = dotted.replace(".", os.sep)
+        top = dotted.partition(".")[0]
         for folder in self._search(importer):
+            if self._is_package(folder) and (known_library or _is_inside(importer, os.path.join(folder, top))):  # noqa: PTH118
+                continue  # `import torch` in a package that has a module `torch` of its own: absolute is absolute
             for candidate in (os.path.join(folder, tail, "__init__.py"), os.path.join(folder, f"{tail}.py")):  # noqa: PTH118
                 if candidate in self.scanned:
                     return self.scanned[candidate]
                 if not known_library and (module := self._follow(candidate)):
                     return module
         return None
+
+    def beside(self) -> Project:
+        """The same files for another reader, who follows imports on an account of its own; what was read is shared."""
+        other = copy.copy(self)
+        other.followed, other.followed_lines = {}, 0
+        other._found, other._relatives = {}, {}
+        return other
 
     def relative(self, importer: Module, level: int, dotted: str) -> Module | None:
         """The module that `from ..x import` means."""
@@ -89,6 +101,12 @@ class Project:
             self._listed[path] = Path(path).is_dir()
         return self._listed[path]
 
+    def _is_package(self, folder: str) -> bool:
+        init = os.path.join(folder, "__init__.py")  # noqa: PTH118
+        if init not in self._listed:
+            self._listed[init] = Path(init).exists()
+        return self._listed[init]
+
     def _search(self, importer: Module) -> list[str]:
         known = self._searched.get(importer.file)
         if known is not None:
@@ -96,7 +114,7 @@ class Project:
         own = Path(os.path.realpath(importer.file)).parent
         found = [str(own)]
         for folder in own.parents:
-            inside_package = (Path(found[-1]) / "__init__.py").exists()
+            inside_package = self._is_package(found[-1])
             inside_root = any(
                 found[-1] != root and found[-1].startswith(root.rstrip(os.sep) + os.sep) for root in self.roots
             )
@@ -113,7 +131,9 @@ class Project:
         if self.followed_lines > MAX_FOLLOWED or not os.path.isfile(candidate):  # noqa: PTH113
             self.followed[candidate] = None
             return None
-        module = self._load(candidate)
+        if candidate not in self._loaded:
+            self._loaded[candidate] = self._load(candidate)
+        module = self._loaded[candidate]
         self.followed[candidate] = None if isinstance(module, Skipped) else module
         if not isinstance(module, Skipped):
             self.followed_lines += module.lines
@@ -147,3 +167,7 @@ class Project:
             unique, number = f"{name}~{number}", number + 1
         self._names.add(unique)
         return unique
+
+
+def _is_inside(importer: Module, folder: str) -> bool:
+    return os.path.realpath(importer.file).startswith(folder + os.sep)

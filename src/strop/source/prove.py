@@ -104,6 +104,10 @@ def _is_open(finding: Finding, turned_down: frozenset[tuple[str, str]]) -> bool:
     return is_provable(finding) and (finding.place.file, finding.function) not in turned_down
 
 
+def _is_proven_or_other(finding: Finding, proven: frozenset[tuple[str, str]]) -> bool:
+    return not is_provable(finding) or (finding.place.file, finding.function) in proven
+
+
 def proofs(done: Fixed, *, entry: str = "", limits: Limits | None = None, python: str = sys.executable) -> list[Proof]:
     """A proof for every file that adopted kernels change."""
     found = []
@@ -122,7 +126,7 @@ def fix_verified(
     limits: Limits | None = None,
     python: str = sys.executable,
 ) -> tuple[Fixed, list[Proof]]:
-    """The edits that were run and found equal, and no others."""
+    """The kernels that were run and found equal; edits of other kinds are planned as they are without a proof."""
     turned_down: set[tuple[str, str]] = set()
     made: list[Proof] = []
     for _ in range(_ROUNDS):
@@ -136,7 +140,9 @@ def fix_verified(
         if not bad:
             break
         turned_down |= bad
-    return done, made
+    proven = frozenset((p.file, name) for p in made for name in p.verified)
+    whole = fixing.fix(look, unsafe=unsafe, accept=partial(_is_proven_or_other, proven=proven))
+    return whole, made
 
 
 def prove(

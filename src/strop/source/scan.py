@@ -12,7 +12,7 @@ from strop.source import adopt, files
 from strop.source.adopt.names import QuickProject
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
-from strop.source.hybridize import tensorflow
+from strop.source.hybridize import sites, tensorflow
 from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
 from strop.source.interpret import Program
@@ -76,13 +76,15 @@ def scan_files(names: Sequence[str], roots: Sequence[str], options: Options | No
 def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Scan:
     kind = QuickProject if kernels_only(options.select) else Project
     project = kind(names, roots, max_lines=options.max_lines)
-    kernels = adopt.findings(project, options.rules, options.target, options.select)
+    beside = project.beside()
+    kernels = adopt.findings(beside, options.rules, options.target, options.select)
     result = Scan() if kernels_only(options.select) else _interpreted(project, options)
     result.findings += kernels
     result.skipped = project.skipped
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
-    result.followed = sorted(module.file for module in project.followed.values() if module is not None)
+    followed = [*project.followed.values(), *beside.followed.values()]
+    result.followed = sorted({module.file for module in followed if module is not None})
     return result
 
 
@@ -103,7 +105,8 @@ def judge(program: Program) -> Scan:
     """Facts and verdicts of every function of a program that has run."""
     effects = Effects(program)
     judged = {id: judge_function(program, effects, id) for id in program.functions}
-    return Scan([facts for facts, _ in judged.values()], only_outermost(program, judged))
+    findings = [*only_outermost(program, judged), *sites.findings(program)]
+    return Scan([facts for facts, _ in judged.values()], findings)
 
 
 def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:

@@ -12,6 +12,7 @@ from strop.source.heap import Cell, Object
 from strop.source.values import (
     NONE,
     NOTHING,
+    PARTIAL_METHOD,
     UNKNOWN,
     Atom,
     Bound,
@@ -221,7 +222,15 @@ def namedtuple(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) 
 # -- functions on functions --------------------------------------------------------------------------------------------
 
 
-@special("functools.partial", "functools.partialmethod")
+@special("functools.partialmethod")
+def partialmethod_(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Value:
+    if not args.positional:
+        return UNKNOWN
+    rest = tuple(args.positional[1:])
+    return partial(args.positional[0], rest, tuple(args.kwargs.items()), PARTIAL_METHOD).value
+
+
+@special("functools.partial")
 def partial_(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Value:
     if not args.positional:
         return UNKNOWN
@@ -366,8 +375,8 @@ def next_(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Va
             found.append(run.call(run.attribute(atom.value, "__next__", at), Arguments(), at))
         else:
             found.append(run.iterate(atom.value, at))
-        if isinstance(atom, Object) and not isinstance(atom.cls, Class):
-            run.note_write(at, "method", "next()", atom.value, NOTHING)
+        if isinstance(atom, Object) and isinstance(atom.cls, str) and not atom.cls.startswith("tensorflow."):
+            run.note_write(at, "method", "next()", atom.value, NOTHING)  # a dataset's iterator is TensorFlow's state
     return join_all([*found, args.get(1)])
 
 

@@ -155,22 +155,22 @@ class Body(Expressions):
         before = self.env
         assert before is not None
         self.env = dict(before)
-        self._narrow(node.test, True)
+        self.narrow(node.test, True)
         self.block(node.body)
         then, self.env = self.env, before
-        self._narrow(node.test, False)
+        self.narrow(node.test, False)
         self.block(node.orelse)
         self.env = self.merge(self.env, then)
 
-    def _narrow(self, test: ast.expr, truth: bool) -> None:
-        """`x is None` and `isinstance(x, …)` say what a variable cannot be in a branch."""
+    def narrow(self, test: ast.expr, truth: bool) -> None:
+        """`x is None` says what a variable cannot be in a branch."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            self._narrow(test.operand, not truth)
+            self.narrow(test.operand, not truth)
             return
         if isinstance(test, ast.BoolOp):
             if isinstance(test.op, ast.And) == truth:
                 for part in test.values:
-                    self._narrow(part, truth)
+                    self.narrow(part, truth)
             return
         if self.env is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
             return
@@ -228,7 +228,7 @@ class Body(Expressions):
         def enter() -> bool:
             test = self.evaluate(node.test)
             self.note(node.test, "branch", "while", test)
-            self._narrow(node.test, True)
+            self.narrow(node.test, True)
             return not (isinstance(node.test, ast.Constant) and bool(node.test.value))
 
         self._loop(node, enter)
@@ -324,7 +324,7 @@ class Body(Expressions):
 
     def _assert(self, node: ast.Assert) -> None:
         self.note(node.test, "branch", "assert", self.evaluate(node.test))
-        self._narrow(node.test, True)
+        self.narrow(node.test, True)
 
     def _match(self, node: ast.Match) -> None:
         subject = self.evaluate(node.subject)

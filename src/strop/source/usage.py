@@ -29,6 +29,7 @@ DISTINCTIVE, SHARED, CONTAINERS, BINARY, JOINING, NAMES = (
 )
 
 
+_NO_TENSOR = ("range", "sorted", "dict", "set", "frozenset")  #: builtins that nobody gives a tensor
 ENDINGS = tuple(_WORDS["endings"].split())
 
 
@@ -140,7 +141,7 @@ def _call(node: ast.Call, names: set[str]) -> Iterator[tuple[str, str, Use]]:
             continue
         if from_torch and last in JOINING and index == 0:
             yield argument.id, "strong", Use("tensors", node.lineno, ast.unparse(node))
-        elif last == "range":
+        elif called in _NO_TENSOR and not node.keywords:
             yield argument.id, "other", Use("tensor", node.lineno, ast.unparse(node))
         elif (
             from_torch

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from strop.source.code import Class, Code, Module
     from strop.source.heap import Frame, Object
 
+PARTIAL_METHOD = "functools.partialmethod"
 MAX_ATOMS = 16
 MAX_CONSTANTS = 6
 MAX_DEPTH = 4
@@ -187,18 +188,18 @@ class Bound(Atom):
 
 
 class Partial(Atom):
-    """`functools.partial`; also a graph function, as `tf.function(f)` makes one (`graph`)."""
+    """A function with some of its arguments; `by` is what made it, such as `functools.partial`."""
 
-    __slots__ = ("args", "function", "graph", "kwargs")
+    __slots__ = ("args", "by", "function", "kwargs")
 
     def __init__(
-        self, function: Value, args: tuple[Value, ...], kwargs: tuple[tuple[str, Value], ...], graph: str
+        self, function: Value, args: tuple[Value, ...], kwargs: tuple[tuple[str, Value], ...], by: str
     ) -> None:
         super().__init__()
         self.function = function
         self.args = args
         self.kwargs = kwargs
-        self.graph = graph
+        self.by = by
 
 
 class Super(Atom):
@@ -385,9 +386,9 @@ def bound(function: Function | Library, receiver: Atom) -> Bound:
 
 
 def partial(
-    function: Value, args: tuple[Value, ...] = (), kwargs: tuple[tuple[str, Value], ...] = (), graph: str = ""
+    function: Value, args: tuple[Value, ...] = (), kwargs: tuple[tuple[str, Value], ...] = (), by: str = ""
 ) -> Partial:
-    return _interned(("partial", function, args, kwargs, graph), Partial, function, args, kwargs, graph)  # type: ignore[no-any-return]
+    return _interned(("partial", function, args, kwargs, by), Partial, function, args, kwargs, by)  # type: ignore[no-any-return]
 
 
 def super_of(cls: Class, receiver: Atom) -> Super:

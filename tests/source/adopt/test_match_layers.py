@@ -13,7 +13,7 @@ from source.adopt.programs import function, matches, names
             "rotary-embedding",
         ),
         ("x1, x2 = x.chunk(2, dim=-1)\nreturn torch.cat((-x2, x1), dim=-1)", "rotary-embedding"),
-        ("return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)", "rotary-embedding-of-pairs"),
+        ("return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)", "rotary-embedding-of-neighbours"),
     ],
 )
 def test_rotary(tmp_path, rotate, rule):
@@ -161,3 +161,59 @@ def test_cuda_kernels_only_for_cuda(tmp_path):
     source = function("return torch.softmax(q @ k.transpose(-2, -1), -1) @ v", "q, k, v")
     assert [m.rule.code for m in matches(tmp_path, source, family="attention")] == ["STR701"]
     assert [m.rule.code for m in matches(tmp_path, source, family="attention", target="cuda")] == ["STR703"]
+
+
+CROSS = """
+class Attention(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.q = nn.Linear(d, d)
+        self.k = nn.Linear(d, d)
+        self.v = nn.Linear(d, d)
+
+    def forward(self, x, other=None):
+        source = x if other is None else other
+        return self.q(x), self.k(source), self.v(source)
+
+
+class Layer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.attention = Attention(d)
+
+    def forward(self, x, memory=None):
+        return self.attention(x, other=memory)
+
+
+class Stack(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        layers = []
+        for _ in range(2):
+            layers.append(Layer(d))
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x, memory=None):
+        for layer in self.layers:
+            x = layer(x, CALL)
+        return x
+"""
+
+
+@pytest.mark.parametrize(("call", "found"), [("None", ["separate-projections"]), ("memory", []), ("x * 2", [])])
+def test_projections_are_of_one_input_unless_a_caller_gives_another(tmp_path, call, found):
+    assert names(tmp_path, CROSS.replace("CALL", call), "qkv") == found
+
+
+def test_a_shifted_projection_is_no_gated_mlp(tmp_path):
+    body = "gate, up = x.chunk(2, dim=-1)\nreturn (up + SHIFT) * F.silu(gate)"
+    assert names(tmp_path, function(body.replace("SHIFT", "bias"), "x, bias"), "gated_mlp") == ["swiglu"]
+    assert names(tmp_path, function(body.replace("SHIFT", "1"), "x, bias"), "gated_mlp") == []
+
+
+def test_angles_repeated_by_halves_turn_no_pairs(tmp_path):
+    body = (
+        "cos = cos.repeat(1, 1, 1, 2)\nturned = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)\n"
+        "return x * cos + turned * sin"
+    )
+    assert names(tmp_path, function(body, "x, cos, sin"), "rotary") == []

@@ -1,6 +1,8 @@
 """Edits that are run: equal, different, not reached, and what `strop verify --adopt` and `strop fix --verified` say."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -122,3 +124,21 @@ def test_verify_adopt_tells_each_function(project, run):
     done = run("verify", "model.py", "--adopt", "--json")
     (told,) = json.loads(done.out)["files"]
     assert told["verified"] == ["gelu"] and told["largest_error_float64"] < 1e-12
+
+
+def test_edits_of_other_kinds_stay_beside_verified_kernels(project, monkeypatch):
+    from strop.source import fixing
+    from strop.source import prove as proving
+
+    kernel, other = finding(project, "gelu"), replace(finding(project, "Layer.forward"), code="STR410")
+    seen = []
+
+    def fake(look, *, unsafe, accept):
+        seen.append([one for one in (kernel, other) if accept(one)])
+        return SimpleNamespace(applied=seen[-1], files=[str(project)])
+
+    subject = proving.Subject("gelu", ("gelu",), ("run",), (), "", 0.0, 0.0)
+    monkeypatch.setattr(fixing, "fix", fake)
+    monkeypatch.setattr(proving, "proofs", lambda done, **_: [proving.Proof(str(project), ("gelu",), (subject,))])
+    done, _ = proving.fix_verified(lambda: None, unsafe=False)
+    assert seen == [[kernel], [kernel, other]] and done.applied == [kernel, other]

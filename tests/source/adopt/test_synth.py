@@ -172,3 +172,61 @@ def test_line_ends_and_tabs_are_kept(tmp_path):
     done.plan.write()
     data = file.read_bytes()
     assert b"\treturn torch.nn.functional.silu(x)\r\n" in data and b"\n" not in data.replace(b"\r\n", b"")
+
+
+def test_what_where_keeps_is_not_hidden(fixed):
+    text, _ = fixed("""
+        def attend(q, k, v, keep):
+            scores = torch.where(keep, q @ k.transpose(-2, -1), -1e9)
+            return torch.softmax(scores, dim=-1) @ v
+    """)
+    assert "attn_mask=torch.where(keep, torch.zeros((), dtype=q.dtype), -1e9)" in text
+
+
+def test_a_buffer_that_holds_one_number_hides_scores(fixed):
+    text, _ = fixed("""
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("low", torch.tensor(-1e9))
+
+            def forward(self, q, k, v, keep):
+                scores = torch.matmul(q.to(torch.float32), k.to(torch.float32).transpose(-1, -2))
+                scores = torch.where(keep, scores, self.low.to(scores.dtype))
+                weights = torch.softmax(scores, dim=-1).to(v.dtype)
+                return torch.matmul(weights, v)
+    """)
+    assert "torch.where(keep, torch.zeros((), dtype=q.dtype), self.low.to(q.dtype))" in text
+
+
+CONVOLUTION = """
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 8, 3)
+            self.norm = nn.BatchNorm2d(8)
+            self.both = nn.Sequential(nn.Conv2d(8, 8, 1), nn.BatchNorm2d(8), nn.ReLU())
+
+        def forward(self, x):
+            x = self.conv(x)
+            return self.both(self.norm(x))
+"""
+
+
+def test_batch_norm_is_folded_where_both_layers_are_called_by_name(fixed):
+    text, left = fixed(CONVOLUTION)
+    assert "self.both(strop.kernels.folded_norm(self.conv, self.norm, x))" in text and "self.conv(x)" not in text
+    assert any("called together with other layers" in message for message in left)
+
+
+def test_no_grad_is_replaced_as_a_decorator_where_nothing_is_kept(tmp_path):
+    file = tmp_path / "run.py"
+    file.write_text(
+        "import torch\n\n\n@torch.no_grad()\ndef score(model, x):\n    return model(x).sum().item()\n\n\n"
+        "@torch.no_grad()\ndef reset(model):\n    model.weight.normal_()\n"
+    )
+    look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), asked=["STR778"]))  # noqa: E731
+    done = fix(look, unsafe=True)
+    assert "@torch.inference_mode()\ndef score" in done.plan.after[str(file)]
+    assert "@torch.no_grad()\ndef reset" in done.plan.after[str(file)]
+    assert any("works in place" in finding.message for finding in done.left.findings)

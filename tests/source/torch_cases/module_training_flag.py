@@ -1,6 +1,6 @@
 # function: Net.forward
 # breaks: none
-# says: to_graph safe
+# says: to_graph safe-if
 
 import torch
 import torch.nn as nn

@@ -1,6 +1,6 @@
 # function: PE.forward
 # breaks: none
-# says: to_graph safe
+# says: to_graph safe-if
 
 import math
 

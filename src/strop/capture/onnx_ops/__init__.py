@@ -214,6 +214,19 @@ def whole(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to(dtype) if constant is None else made(constant.to, dtype)
 
 
+#: what only moves elements of its first input
+_MOVING = frozenset(("Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Expand", "Tile"))
+
+
+def applied(op: str, function: Function, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+    """An operator's result; bytes of a trace that are only moved go along as the numbers that `whole` gives."""
+    result = function(*inputs, **attributes)
+    moved = op in _MOVING and tracing() and isinstance(result, Tensor) and known(result) is None
+    if moved and result.dtype in (torch.int8, torch.uint8):
+        setattr(result, WHOLE_NUMBERS, function(whole(inputs[0], torch.float32), *inputs[1:], **attributes))
+    return result
+
+
 def real(x: Tensor, what: str) -> Tensor:
     """As `known`, but insists; `what` names the value in the message."""
     found = known(x)

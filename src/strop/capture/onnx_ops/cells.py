@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from strop.capture.aten_bytes import rounded_to_bytes
 from strop.capture.onnx_ops import Unsupported, byte_products
 
 Function = Callable[[Tensor], Tensor]
@@ -109,17 +110,22 @@ def take_steps(
     return y, [h, c] if rest else [h]
 
 
+def byte_steps(
+    cell: Cell, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, states: Sequence[Tensor], backwards: bool
+) -> tuple[Tensor, list[Tensor]] | None:
+    """`take_steps` of the usual rounded LSTM as one loop; None where its weights are not known as bytes."""
+    known: tuple[byte_products.Weights, Tensor] | None = getattr(r, BYTES, None)
+    if known is None or known[0].excess is not None or r.shape[-1] % 4 or b is None:
+        return None
+    weights, scale = known
+    projected = _product(cell, x, w, None) + (b[: r.shape[0]] + b[r.shape[0] :])
+    scales = scale.expand(r.shape[0]).contiguous()
+    y, *last = torch.ops.strop.byte_lstm(projected, *states, weights.bytes, weights.sums, scales, backwards)
+    return y, last
+
+
 def _clipped(cell: Cell, x: Tensor) -> Tensor:
     return x if cell.clip is None else x.clamp(-cell.clip, cell.clip)
-
-
-def rounded_to_bytes(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The 256 evenly spaced values that just hold x and zero: which of them, their distance, which one is zero."""
-    low, high = x.amin().clamp(max=0.0), x.amax().clamp(min=0.0)
-    step = (high - low) / 255.0
-    step = torch.where(step == 0, torch.ones_like(step), step)
-    zero = torch.round((-low / step).clamp(0.0, 255.0))
-    return (torch.round(x / step) + zero).clamp(0.0, 255.0), step, zero
 
 
 def _product(cell: Cell, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -27,6 +27,15 @@ from strop.capture.onnx_program import Program
 LONGEST_UNROLLED = 240
 #: steps of two branches, and elements of their results, of which both are computed
 SHORT, FEW = 8, 4096
+#: steps, and elements of all that the branches read, up to which computing both takes less time than choosing
+LIGHT, LITTLE = 64, 2**18
+#: what may fail in the branch that is not taken, or may take long
+_NEVER_BOTH = frozenset((
+    "If", "Loop", "Scan", "SequenceMap", "Gather", "GatherND", "GatherElements", "ScatterND", "ScatterElements",
+    "Scatter", "OneHot", "Compress", "NonZero", "Unique", "NonMaxSuppression", "TopK", "Conv", "ConvTranspose",
+    "ConvInteger", "QLinearConv", "LSTM", "GRU", "RNN", "STFT", "DFT", "Resize", "GridSample", "RandomNormal",
+    "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli",
+))  # fmt: skip
 #: rounds that a trace counts before it gives up
 MOST_ROUNDS = 100_000
 #: rounds of a loop over constants alone, which capture computes
@@ -63,8 +72,7 @@ def _deferred_branch(condition: Tensor, then_branch: Body, else_branch: Body) ->
     results = [_dry(body, ()) for body in bodies]
     if any(not isinstance(value, Tensor) for result in results for value in result):
         return None
-    short = sum(len(body.program.steps) for body in bodies) <= SHORT
-    if short and all(a.dtype == b.dtype and _alike(a, b) for a, b in zip(*results)):
+    if _both(bodies) and all(a.dtype == b.dtype and _alike(a, b) for a, b in zip(*results)):
         shapes = [max((a.shape, b.shape), key=len) for a, b in zip(*results)]
         return tuple(torch.where(condition.reshape(()), a.reshape(shape), b.reshape(shape))
                      for a, b, shape in zip(*results, shapes))  # fmt: skip
@@ -76,6 +84,16 @@ def _deferred_branch(condition: Tensor, then_branch: Body, else_branch: Body) ->
         cuts[0].parameters + cuts[1].parameters, [len(cuts[0].values), len(cuts[0].parameters)], described(results[0]),
     )  # fmt: skip
     return tuple(yielded)
+
+
+def _both(bodies: Sequence[Body]) -> bool:
+    """Whether to compute both branches: a few steps, or steps that cannot fail on little data."""
+    steps = [step for body in bodies for step in body.program.steps]
+    if len(steps) <= SHORT:
+        return True
+    read = [value for body in bodies for value in (*_captured(body), *body.program.constants.values())]
+    little = sum(value.numel() for value in read if isinstance(value, Tensor)) <= LITTLE
+    return len(steps) <= LIGHT and little and not any(s.op in _NEVER_BOTH or s.function for s in steps)
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:

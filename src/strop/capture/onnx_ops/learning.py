@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from strop.capture.onnx_ops import Unsupported, made, onnx, real
+from strop.capture.onnx_ops.trees import Forest
 
 _ML = "ai.onnx.ml"
 _TRAINING = "ai.onnx.preview.training"
@@ -64,6 +65,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 _COMPARE: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (torch.le, torch.lt, torch.ge, torch.gt, torch.eq, torch.ne)
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _MEMBER = 6
 
 
@@ -82,6 +84,19 @@ def tree_ensemble(
     leaves = len(leaf_targetids)
     yes = [t + count if leaf else t for t, leaf in zip(nodes_truenodeids, nodes_trueleafs)]
     no = [t + count if leaf else t for t, leaf in zip(nodes_falsenodeids, nodes_falseleafs)]
+    if _MEMBER not in modes and aggregate_function in (0, 1):
+        starts = [_root(r, yes, no, nodes_trueleafs, nodes_falseleafs) for r in tree_roots]
+        ends = range(count, count + leaves)
+        tracked = [*nodes_missing_value_tracks_true, *[0] * leaves] if nodes_missing_value_tracks_true else []
+        forest = Forest.grown(
+            [*nodes_featureids, *[0] * leaves], [*nodes_splits.tolist(), *[0.0] * leaves],
+            [*(_MODES[mode] for mode in modes), *["LEAF"] * leaves], tracked, starts, dict(enumerate(zip(yes, no))),
+            {(0, i): i for i in ends},
+        )  # fmt: skip
+        table = forest.table([0] * leaves, ends, leaf_targetids, leaf_weights.reshape(-1).tolist(), n_targets,
+                             str(x.dtype).removeprefix("torch."), rows=count + leaves)  # fmt: skip
+        scores = forest.given(x, table).sum(1)
+        return scores / len(tree_roots) if aggregate_function == 0 else scores
     onward = list(range(count, count + leaves))
     true_of, false_of = (made(torch.tensor, [*side, *onward]) for side in (yes, no))
     tracks = list(nodes_missing_value_tracks_true) or [0] * count

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from strop.capture.onnx_ops import Unsupported, ints, known, onnx
-from strop.capture.onnx_ops.cells import BYTES, CELLS, Cell, activation, take_steps
+from strop.capture.onnx_ops.cells import BYTES, CELLS, Cell, activation, byte_steps, take_steps
 
 #: more steps than this are taken by a library node
 MOST_STEPS = 24
@@ -246,6 +246,13 @@ def _stepwise(
     for d, weights in enumerate(gates):
         backwards = direction == "reverse" or d == 1
         own = [s[d] for s in states]
+        usual = cell == Cell("lstm", rounded=True) and functions[d].names == CELLS["lstm"].usual
+        if usual and weights.p is None and lengths is None:
+            found = byte_steps(cell, x, weights.w, weights.r, weights.b, own, backwards)
+            if found is not None:
+                ys.append(found[0])
+                lasts.append(found[1])
+                continue
         if x.shape[0] <= MOST_STEPS:
             y, last = take_steps(cell, functions[d].calls, x, weights.w, weights.r, weights.b, weights.p, own, lengths,
                                  backwards)  # fmt: skip

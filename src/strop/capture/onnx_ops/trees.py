@@ -11,28 +11,38 @@ import torch
 from torch import Tensor
 
 from strop.capture.onnx_ops import Unsupported, made, onnx, real
+from strop.capture.onnx_ops.naming import chosen
 
 _ML = "ai.onnx.ml"
 _COMPARE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "BRANCH_LEQ": torch.le, "BRANCH_LT": torch.lt, "BRANCH_GTE": torch.ge, "BRANCH_GT": torch.gt,
     "BRANCH_EQ": torch.eq, "BRANCH_NEQ": torch.ne,
 }  # fmt: skip
+#: a split of which the test holds for 0
+_HOLDS = {
+    "BRANCH_LEQ": float("inf"), "BRANCH_LT": float("inf"), "BRANCH_GTE": -float("inf"), "BRANCH_GT": -float("inf"),
+    "BRANCH_EQ": 0.0, "BRANCH_NEQ": 1.0,
+}  # fmt: skip
 #: cells of the table of leaves and targets
 LARGEST_TABLE = 2**26
+#: how many nodes may lead to one, on average
+SHARED = 4
+#: trees that must be done for the others to go on without them
+LEAST_ARRIVED = 16
 
 
 @dataclass(frozen=True)
 class Forest:
-    """The nodes of all trees in one row; a leaf leads to itself."""
+    """The nodes of all trees in one row: the two below a node are neighbours, and a leaf leads to itself."""
 
     features: list[int]
     splits: list[float]
     modes: list[str]
-    yes: list[int]
-    no: list[int]
+    below: list[int]  # where a node leads if its test holds; if not, to the next one
     tracks: list[int]
+    origins: list[int]  # which node of the file it is
     places: dict[tuple[int, int], int]
-    roots: list[int]
+    depths: list[int]  # of the trees, whose roots come first, the deepest first
 
     @classmethod
     def of(
@@ -48,68 +58,139 @@ class Forest:
             raise Unsupported(f"nodes of the mode `{unknown}`")
 
         def child(i: int, of: Sequence[int]) -> int:
-            if modes[i] == "LEAF":
-                return i
             found = places.get((trees[i], of[i]))
             if found is None:
                 raise Unsupported(f"tree {trees[i]} has no node {of[i]}")
             return found
 
-        over, under = ([child(i, of) for i in range(len(ids))] for of in (yes, no))
         inner = {i for i, mode in enumerate(modes) if mode != "LEAF"}
-        below = {side[i] for side in (over, under) for i in inner}
+        under = {i: (child(i, yes), child(i, no)) for i in inner}
+        children = {i for pair in under.values() for i in pair}
         groups = [[i for i in group if i in inner] or group for group in _groups(trees)]
-        roots = [next((i for i in group if i not in below), -1) for group in groups]
+        roots = [next((i for i in group if i not in children), -1) for group in groups]
         if -1 in roots:
             raise Unsupported("a tree without a root")
-        return cls(list(features), list(values), list(modes), over, under, list(tracks) or [0] * len(ids), places,
-                   roots)  # fmt: skip
+        return cls.grown(features, values, modes, tracks, roots, under, places)
+
+    @classmethod
+    def grown(
+        cls, features: Sequence[int], values: Sequence[float], modes: Sequence[str], tracks: Sequence[int],
+        roots: Sequence[int], under: dict[int, tuple[int, int]], places: dict[tuple[int, int], int],
+    ) -> Forest:  # fmt: skip
+        """From nodes by number; `under` are the two that each test leads to, if it holds and if not."""
+        depths = _depths(roots, under)
+        order, below = _in_pairs(sorted(roots, key=lambda root: -depths[root]), under)
+        return cls([features[i] for i in order], [values[i] for i in order], [modes[i] for i in order], below,
+                   [tracks[i] if tracks else 0 for i in order], order, places,
+                   sorted((depths[root] for root in roots), reverse=True))  # fmt: skip
 
     def leaves(self, x: Tensor) -> Tensor:
-        """The leaf that each row reaches in each tree."""
-        feature_of, yes_of, no_of = (made(torch.tensor, part) for part in (self.features, self.yes, self.no))
-        split_of = made(torch.tensor, self.splits, dtype=x.dtype)
-        used = sorted(set(self.modes) - {"LEAF"})
-        mode_of = made(torch.tensor, [used.index(m) if m != "LEAF" else 0 for m in self.modes])
-        track_of = made(torch.tensor, self.tracks, dtype=torch.bool) if any(self.tracks) else None
-        at = made(torch.tensor, self.roots).unsqueeze(0).expand(x.shape[0], -1)
-        for _ in range(self.depth()):
-            value, split = torch.gather(x, 1, feature_of[at]), split_of[at]
-            decided = _COMPARE[used[0]](value, split)
-            for number, mode in enumerate(used[1:], 1):
-                decided = torch.where(mode_of[at] == number, _COMPARE[mode](value, split), decided)
-            if track_of is not None:
-                decided = torch.logical_or(decided, torch.logical_and(torch.isnan(value), track_of[at]))
-            at = torch.where(decided, yes_of[at], no_of[at])
-        return at
+        """The leaf that each row reaches in each tree.
 
-    def depth(self) -> int:
-        depth, level = 0, set(self.roots)
-        while True:
-            level = {child for i in level if self.modes[i] != "LEAF" for child in (self.yes[i], self.no[i])}
-            if not level:
-                return depth
-            depth += 1
-            if depth > len(self.modes):
-                raise Unsupported("a tree with a circle")
+        A step is three reads: what the node is (one number where feature and child fit it), its split, the feature.
+        Leaves test a column of zeros that is put behind the features, and always find that it holds.
+        """
+        used = sorted(set(self.modes) - {"LEAF"}) or ["BRANCH_LEQ"]
+        columns = x.shape[1] + 1
+        leaf = [mode == "LEAF" for mode in self.modes]
+        splits = [_HOLDS[used[0]] if end else value for end, value in zip(leaf, self.splits)]
+        features = [columns - 1 if end else f for end, f in zip(leaf, self.features)]
+        if not all(0 <= f < columns for f in features):
+            raise Unsupported(f"a feature that {columns - 1} columns don't have")
+        numbers = [used.index(m) if m != "LEAF" else 0 for m in self.modes]
+        read = _fields({"feature": features, "below": self.below, "mode": numbers, "track": self.tracks})
+        split_of = _table(splits, x.dtype)
+        with_zero = torch.cat([x, torch.zeros_like(x[:, :1])], 1).reshape(-1, 1)
+        first = made(torch.arange, 0, x.shape[0] * columns, columns, dtype=torch.int32).unsqueeze(1)
+        at = made(torch.arange, len(self.depths), dtype=torch.int32).unsqueeze(0).expand(x.shape[0], -1)
+        arrived: list[Tensor] = []
+        for level in range(self.depths[0]):
+            walking = sum(depth > level for depth in self.depths)
+            if walking <= at.shape[1] - LEAST_ARRIVED:
+                arrived.append(at[:, walking:])
+                at = at[:, :walking]
+            node, split = read(at), _at(split_of, at)
+            value = _at(with_zero, first + node["feature"])
+            holds = _COMPARE[used[0]](value, split)
+            for number, mode in enumerate(used[1:], 1):
+                holds = torch.where(node["mode"] == number, _COMPARE[mode](value, split), holds)
+            if any(self.tracks):
+                holds = torch.logical_or(holds, torch.logical_and(torch.isnan(value), node["track"] != 0))
+            at = torch.where(holds, node["below"], node["below"] + 1)
+        return torch.cat([at, *reversed(arrived)], 1) if arrived else at
+
+    def given(self, x: Tensor, table: Tensor) -> Tensor:
+        """What the leaf that each row reaches in each tree gives to each target."""
+        return torch.nn.functional.embedding(self.leaves(x), table)
 
     def table(self, trees: Sequence[int], ids: Sequence[int], targets: Sequence[int], weights: Sequence[float],
-              count: int, dtype: str, fill: float = 0.0) -> Tensor:  # fmt: skip
-        """What each node gives to each target."""
-        if not len(trees) == len(ids) == len(targets) == len(weights) or any(not 0 <= t < count for t in targets):
-            raise Unsupported(f"weights that do not fit {count} targets")
-        if len(self.modes) * count > LARGEST_TABLE:
-            raise Unsupported(f"{len(self.modes)} nodes for {count} targets")
+              width: int, dtype: str, fill: float = 0.0, rows: int = 0) -> Tensor:  # fmt: skip
+        """What each node gives to each target, of the file's `rows` nodes (as many as have places)."""
+        if not len(trees) == len(ids) == len(targets) == len(weights) or any(not 0 <= t < width for t in targets):
+            raise Unsupported(f"weights that do not fit {width} targets")
+        if len(self.modes) * width > LARGEST_TABLE:
+            raise Unsupported(f"{len(self.modes)} nodes for {width} targets")
         found = [self.places.get(key, -1) for key in zip(trees, ids)]
         if -1 in found:
             raise Unsupported("a weight of a node that no tree has")
-        made_table = np.full((len(self.modes), count), fill)
+        made_table = np.full((rows or len(self.places), width), fill)
         cells = np.array(found, np.int64), np.array(targets, np.int64)
         if fill:
             made_table[cells] = weights
         else:
             np.add.at(made_table, cells, weights)
-        return made(torch.from_numpy, made_table.astype(dtype))
+        return made(torch.from_numpy, made_table[self.origins].astype(dtype))
+
+
+def _depths(roots: Sequence[int], under: dict[int, tuple[int, int]]) -> dict[int, int]:
+    """How many tests the longest way down from each root has."""
+    found = {}
+    for root in roots:
+        level, depth = {root} & under.keys(), 0
+        while level:
+            depth += 1
+            if depth > len(under):
+                raise Unsupported("a tree with a circle")
+            level = {child for i in level for child in under[i] if child in under}
+        found[root] = depth
+    return found
+
+
+def _in_pairs(roots: Sequence[int], under: dict[int, tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Nodes level by level, the two under a node side by side, and where each leads to."""
+    order, below = list(roots), list[int]()
+    while len(below) < len(order):
+        if len(order) > (2 * len(under) + len(roots)) * SHARED:
+            raise Unsupported("nodes that too many others lead to")
+        pair = under.get(order[len(below)])
+        below.append(len(below) if pair is None else len(order))
+        order += pair or ()
+    return order, below
+
+
+def _fields(fields: dict[str, list[int]]) -> Callable[[Tensor], dict[str, Tensor]]:
+    """How to read several numbers of a node: all from one table where its 31 bits hold them."""
+    widths = {name: max(values).bit_length() for name, values in fields.items()}
+    if sum(widths.values()) > 31:
+        tables = {name: _table(values, torch.int32) for name, values in fields.items()}
+        return lambda at: {name: _at(table, at) for name, table in tables.items()}
+    shifts = {name: sum(list(widths.values())[:i]) for i, name in enumerate(fields)}
+    nodes = [sum(v << shifts[n] for n, v in zip(fields, node)) for node in zip(*fields.values())]
+    together = _table(nodes, torch.int32)
+
+    def read(at: Tensor) -> dict[str, Tensor]:
+        whole = _at(together, at)
+        return {name: (whole >> shifts[name]) & ((1 << width) - 1) for name, width in widths.items()}
+
+    return read
+
+
+def _table(values: Sequence[float], dtype: torch.dtype) -> Tensor:
+    return made(torch.tensor, list(values), dtype=dtype).unsqueeze(1)
+
+
+def _at(table: Tensor, positions: Tensor) -> Tensor:
+    return torch.nn.functional.embedding(positions, table).squeeze(-1)
 
 
 def _groups(trees: Sequence[int]) -> list[list[int]]:
@@ -144,7 +225,7 @@ def tree_ensemble_regressor(
     fill = {"MIN": float("inf"), "MAX": float("-inf")}.get(aggregate_function, 0.0)
     table = forest.table(target_treeids, target_nodeids, target_ids,
                          _numbers(target_weights, target_weights_as_tensor), n_targets, _name(x), fill)  # fmt: skip
-    reached = table[forest.leaves(x)]
+    reached = forest.given(x, table)
     name = {"SUM": "sum", "AVERAGE": "mean", "MIN": "amin", "MAX": "amax"}.get(aggregate_function)
     if name is None:
         raise Unsupported(f"the aggregation `{aggregate_function}`")
@@ -174,12 +255,12 @@ def tree_ensemble_classifier(
     labels: list[Any] = [*classlabels_int64s] or [*classlabels_strings]
     weights, base = _numbers(class_weights, class_weights_as_tensor), _numbers(base_values, base_values_as_tensor)
     table = forest.table(class_treeids, class_nodeids, class_ids, weights, max(len(labels), 1), _name(x))
-    scores = table[forest.leaves(x)].sum(1)
+    scores = forest.given(x, table).sum(1)
     only = set(class_ids)
     if len(labels) == 2 and len(only) == 1 and len(base) < 2:
         score = scores[:, next(iter(only))] + (base[0] if base else 0.0)
-        chosen, scores = _of_one(score, all(w >= 0 for w in weights), post_transform)
-        return _named(chosen, labels), scores.to(torch.float32)
+        which, scores = _of_one(score, all(w >= 0 for w in weights), post_transform)
+        return _named(which, labels), scores.to(torch.float32)
     if base:
         scores = scores + made(torch.tensor, base, dtype=x.dtype)
     return _named(scores.argmax(1), labels), _transformed(scores, post_transform).to(torch.float32)
@@ -209,13 +290,11 @@ def _transformed(scores: Tensor, transform: str) -> Tensor:
     raise Unsupported(f"the post-transformation `{transform}`")
 
 
-def _named(chosen: Tensor, labels: Sequence[Any]) -> Any:
-    """Labels for positions among them; texts in the interpreter."""
-    if not labels or not isinstance(labels[0], str):
-        return made(torch.tensor, list(labels) or [0])[chosen]
-    found = np.empty(chosen.shape[0], dtype=object)
-    found[:] = [labels[i] for i in real(chosen, "the labels").tolist()]
-    return found
+def _named(positions: Tensor, labels: Sequence[Any]) -> Any:
+    """Labels for positions among them."""
+    if labels and isinstance(labels[0], str):
+        return chosen(positions, labels)
+    return made(torch.tensor, list(labels) or [0])[positions]
 
 
 # ---- linear models ----
@@ -248,8 +327,8 @@ def linear_classifier(
     rows = len(intercepts) or len(labels) or 1
     scores = _linear(x, coefficients, intercepts, rows)
     if rows == 1 and len(labels) == 2:
-        chosen, both = _of_one(scores[:, 0], False, post_transform)
-        return _named(chosen, labels), both.to(torch.float32)
+        which, both = _of_one(scores[:, 0], False, post_transform)
+        return _named(which, labels), both.to(torch.float32)
     return _named(scores.argmax(1), labels), _transformed(scores, post_transform).to(torch.float32)
 
 

@@ -123,7 +123,10 @@ def load_families() -> None:
         import_module(f"strop.loops.lower.{family}")
 
 
-FAMILIES = ("views", "pointwise", "reductions", "rows", "contractions", "windows", "recurrent", "indexing", "together")
+FAMILIES = (
+    "views", "pointwise", "reductions", "rows", "contractions", "windows", "recurrent", "byte_recurrent", "indexing",
+    "together",
+)  # fmt: skip
 
 
 def zero(dtype: str) -> Const:

@@ -116,44 +116,96 @@ def _direct(c: Context) -> list[Nest]:
     return _convolution(c, (batch, channel, *points), (ic, *taps), pixel, c.read(1, channel, ic, *taps))
 
 
+#: neighbours in a row of a transposed convolution that are summed up side by side, and channels from which it pays
+MOST_PHASES, FEWEST_CHANNELS = 4, 8
+
+
 def _transposed(c: Context) -> list[Nest]:
     """As a gather: each output point sums over the taps that reach it.
 
     Tap k reaches point o from pixel (o + before - k·dilation) / stride where that divides. Without dilation those taps
     are (o + before) mod stride + stride·j, so that only ⌈K/stride⌉ taps are visited; with both, every tap is tried.
     Guards on pixels speak of pixels alone, and those on taps of taps, so that layouts and packing can do without them.
+    The `stride` neighbours of a row that such a remainder tells apart are summed up side by side: they share pixels.
     """
-    x, weight = c.node.inputs[0].shape, c.node.inputs[1].shape
-    groups = c.node.attrs["groups"]
+    phases = _phases(c)
     batch, channel, points = _output_loops(c)
-    ic = reducing("ic", x[1] // groups)
-    taps: list[Loop] = []
+    if phases > 1:
+        points = (*points[:-1], parallel(points[-1].name, points[-1].extent // phases))
+    x, weight = c.node.inputs[0].shape, c.node.inputs[1].shape
+    ic = reducing("ic", x[1] // c.node.attrs["groups"])
+    steps = [
+        -(-size // stride) if stride == 1 or dilation == 1 else size
+        for size, stride, dilation in zip(weight[2:], c.node.attrs["stride"], c.node.attrs["dilation"])
+    ]
+    taps = tuple(reducing(f"k{name}", extent) for name, extent in zip(SPACE[len(points)], steps))
+    outer, inner = (batch, channel, *points), (ic, *taps)
+    starts: list[Store] = []
+    sums: list[Store] = []
+    stores: list[Store] = []
+    nests: list[Nest] = []
+    held = [c.scratch(f"acc{phase}" if phases > 1 else "acc", c.dtype) for phase in range(phases)]
+    for phase, acc in enumerate(held):
+        place = tuple(map(as_index, points))
+        if phases > 1:
+            place = (*place[:-1], place[-1] * phases + phase)
+        pixel, which = _reaching(c, batch, channel, place, ic, taps)
+        if phases > 1:
+            nests.append(_taps_of_phase(c, phase, taps[-1].extent))
+            factor: Expr = Load(nests[-1].writes[0], (*which[:-1], as_index(taps[-1])))
+            sizes = zip(which[2:-1], weight[2:-1])
+        else:
+            factor = c.read(1, *which)
+            sizes = zip(which[2:], weight[2:])
+        factor = guarded(factor, inside(*sizes), 0)
+        starts.append(store(acc, (), zero(acc.dtype)))
+        sums.append(store(acc, (), apply(_product(c), pixel, factor), "sum"))
+        stores.append(store(c.out, (batch, channel, *place), _with_bias(c, acc, channel)))
+    return [*nests, c.nest(outer, *starts, Nest(inner, tuple(sums)), *stores, scratch=held)]
+
+
+def _taps_of_phase(c: Context, phase: int, count: int) -> Nest:
+    """The taps of a filter's rows that reach every stride-th point, side by side."""
+    shape = c.node.inputs[1].shape
+    stride, (before, _) = c.node.attrs["stride"][-1], c.node.attrs["padding"][-1]
+    made = c.temporary(f"phase{phase}", c.node.inputs[1].dtype, (*shape[:-1], count))
+    loops = tuple(parallel(f"t{i}", extent) for i, extent in enumerate(made.shape))
+    tap = as_index(loops[-1]) * stride + (phase + before) % stride
+    value = guarded(c.read(1, *loops[:-1], tap), inside((tap, shape[-1])), 0)
+    return c.nest(loops, store(made, loops, value), suffix=f"phase{phase}")
+
+
+def _phases(c: Context) -> int:
+    """How many neighbours along the innermost dimension are computed side by side."""
+    stride, dilation = c.node.attrs["stride"][-1], c.node.attrs["dilation"][-1]
+    several = 1 < stride <= MOST_PHASES and dilation == 1 and c.node.shape[-1] % stride == 0
+    return stride if several and c.node.shape[1] // c.node.attrs["groups"] >= FEWEST_CHANNELS else 1
+
+
+def _reaching(
+    c: Context, batch: Loop, channel: Loop, point: Sequence[Index], ic: Loop, taps: Sequence[Loop]
+) -> tuple[Expr, tuple[Index, ...]]:
+    """The pixel that reaches a point by some taps, and where the factor lies in the weight."""
+    x = c.node.inputs[0].shape
     place: list[Index] = []
     which: list[Index] = []
     guards: list[tuple[Index, int]] = []
-    sizes: list[tuple[Index, int]] = []
-    for axis, (name, o) in enumerate(zip(SPACE[len(points)], points)):
+    for axis, (o, tap) in enumerate(zip(point, taps)):
         stride, dilation = c.node.attrs["stride"][axis], c.node.attrs["dilation"][axis]
-        size, extent = weight[2 + axis], x[2 + axis]
-        moved = as_index(o) + c.node.attrs["padding"][axis][0]
+        moved = o + c.node.attrs["padding"][axis][0]
         if stride == 1 or dilation == 1:
-            tap = reducing(f"k{name}", -(-size // stride))
             which.append(moved % stride + as_index(tap) * stride)
             place.append(moved // stride - as_index(tap) * dilation)
         else:
-            tap = reducing(f"k{name}", size)
             reached = moved - as_index(tap) * dilation
             which.append(as_index(tap))
             place.append(reached // stride)
             guards.append((reached % stride, 1))
-        taps.append(tap)
-        guards.append((place[-1], extent))
-        sizes.append((which[-1], size))
-    out = c.node.shape[1] // groups
+        guards.append((place[-1], x[2 + axis]))
+    out = c.node.shape[1] // c.node.attrs["groups"]
     source = (as_index(channel) // out) * ic.extent + as_index(ic)
     pixel = guarded(c.read(0, batch, source, *place), inside(*guards), 0)
-    factor = guarded(c.read(1, source, as_index(channel) % out, *which), inside(*sizes), 0)
-    return _convolution(c, (batch, channel, *points), (ic, *taps), pixel, factor)
+    return pixel, (source, as_index(channel) % out, *which)
 
 
 def _output_loops(c: Context) -> tuple[Loop, Loop, tuple[Loop, ...]]:
@@ -164,11 +216,13 @@ def _output_loops(c: Context) -> tuple[Loop, Loop, tuple[Loop, ...]]:
 
 def _convolution(c: Context, outer: tuple[Loop, ...], inner: tuple[Loop, ...], pixel: Expr, weight: Expr) -> list[Nest]:
     acc = c.scratch("acc", c.dtype)
-    total = value_of(acc)
-    if len(c.node.inputs) == 3:
-        total = apply("add", total, c.read(2, outer[1]))
     products = accumulate(acc, inner, pixel, weight, _product(c))
-    return [c.nest(outer, *products, store(c.out, outer, total), scratch=(acc,))]
+    return [c.nest(outer, *products, store(c.out, outer, _with_bias(c, acc, outer[1])), scratch=(acc,))]
+
+
+def _with_bias(c: Context, acc: Buffer, channel: Loop) -> Expr:
+    total = value_of(acc)
+    return apply("add", total, c.read(2, channel)) if len(c.node.inputs) == 3 else total
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Winograd's convolution: 3×3 filters at stride 1 by tiles of 4×4 (or 2×2) outputs, with 36 (or 16) products for each
-instead of 144 (or 36).
+"""Winograd's convolution: short filters at stride 1 by tiles of outputs, with one product per point of a window
+instead of one per output and tap: 36 for 4×4 outputs of a 3×3 filter, not 144.
 
     U = G·w·Gᵀ                                     # depends on the weight alone: computed once
     for each strip of tiles:
@@ -7,6 +7,9 @@ instead of 144 (or 36).
       for each block of output channels:
         M[xi] = V[xi]·U[xi]                        # 36 small matrix products
         y = Aᵀ·M·A + bias                          # per tile and output channel
+
+Tiles lie along one or two dimensions of space. What the filter does along others (depth, a stride) is summed up with
+the channels, dilation makes tiles of every n-th pixel, and groups of channels meet only their own.
 
 Another algorithm for `conv`, not the one that lowering takes by itself: scheduling chooses it where it pays.
 """
@@ -17,204 +20,389 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from math import log
+from math import log, prod
 
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.loops.index import Index, index_of
-from strop.loops.ir import Buffer, Const, Expr, Load, Loop, Nest, Store
+from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Store
 from strop.loops.lower import Context, as_index, store
-from strop.loops.lower.contractions import accumulate, inside, parallel, reducing, value_of
+from strop.loops.lower.contractions import SPACE, accumulate, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply
 from strop.loops.lower.together import guarded
 
 Row = Sequence[Fraction]
 Matrix = Sequence[Row]
 
-#: outputs per tile and dimension → interpolation points besides infinity. With ±3/4 and ±4/3 the error is 1–2e-6 of
+#: pixels per window and dimension → interpolation points besides infinity. With ±3/4 and ±4/3 the error is 1–2e-6 of
 #: the output's scale; the textbook's ±1 and ±2 give 6–14e-6.
 POINTS = {
-    2: (Fraction(0), Fraction(1), Fraction(-1)),
-    4: (Fraction(0), Fraction(3, 4), Fraction(-3, 4), Fraction(4, 3), Fraction(-4, 3)),
+    4: (Fraction(0), Fraction(1), Fraction(-1)),
+    6: (Fraction(0), Fraction(3, 4), Fraction(-3, 4), Fraction(4, 3), Fraction(-4, 3)),
 }
-TAPS = 3
+#: taps of a filter along a dimension that tiles lie along: in all, and of a section that is transformed as one
+FEWEST_TAPS, MOST_TAPS, LONGEST_SECTION = 2, 16, 5
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension of space: tiles of outputs lie along it (`tiled`), or single outputs.
+
+    The outputs of a transposed convolution that are `stride` apart meet the same taps: they are a plain convolution's,
+    one for each of so many phases, with the taps in reverse order.
+    """
+
+    name: str
+    place: int
+    extent: int
+    out: int
+    size: int
+    stride: int
+    dilation: int
+    before: int
+    transposed: bool
+    tiled: bool = False
+    window: int = 1
+
+    @property
+    def phases(self) -> int:
+        return self.stride if self.transposed else 1
+
+    @property
+    def count(self) -> int:
+        """Taps of one phase."""
+        return -(-self.size // self.phases)
+
+    @property
+    def sections(self) -> int:
+        """Parts of a long filter, whose transforms are summed up: as many as need the fewest products."""
+        if not self.tiled:
+            return self.count
+        widest = max(POINTS)
+        parts = [(s, -(-self.count // s)) for s in range(1, self.count)]
+        costs = {s: s / (widest - taps + 1) for s, taps in parts if taps <= LONGEST_SECTION}
+        return min(costs, key=lambda s: costs[s], default=1)
+
+    @property
+    def taps(self) -> int:
+        """Of one section."""
+        return -(-self.count // self.sections)
+
+    @property
+    def tile(self) -> int:
+        return self.window - self.taps + 1 if self.tiled else 1
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of every `dilation`-th output of a phase, from one of them on."""
+        return -(-self.out // (self.phases * self.dilation * self.tile))
+
+    @property
+    def positions(self) -> int:
+        return self.tiles * self.dilation if self.tiled else -(-self.out // self.phases)
+
+    def first(self, position: Index) -> Index:
+        """The first output of a tile, counted within its phase."""
+        if not self.tiled:
+            return position
+        if self.dilation == 1:
+            return position * self.tile
+        return position // self.tiles + (position % self.tiles) * (self.tile * self.dilation)
+
+    def output(self, position: Index, step: Index | int, phase: Index) -> Index:
+        return (self.first(position) + index_of(step) * self.dilation) * self.phases + phase
+
+    def pixel(self, position: Index, step: Index | int, phase: Index) -> Index:
+        """The pixel of a window, or the one that a tap reads."""
+        moved = index_of(step) * self.dilation
+        if self.transposed:
+            back = (self.count - 1) * self.dilation
+            return self.first(position) + moved + (phase + self.before) // self.stride - back
+        base = self.first(position) if self.tiled else position * self.stride
+        return base + moved - self.before
+
+    def tap(self, step: Index | int, phase: Index) -> Index:
+        """Where the filter has a tap of a phase."""
+        if not self.transposed:
+            return index_of(step)
+        return (phase + self.before) % self.stride + (index_of(step) * -1 + (self.count - 1)) * self.stride
+
+
+def axes_of(node: Node) -> list[Axis]:
+    """The space of a convolution; tiles lie along the last two dimensions where that is possible."""
+    attrs, weight = node.attrs, node.inputs[1].shape
+    found = [
+        Axis(
+            name,
+            place=i,
+            extent=node.inputs[0].shape[2 + i],
+            out=node.shape[2 + i],
+            size=weight[2 + i],
+            stride=attrs["stride"][i],
+            dilation=attrs["dilation"][i],
+            before=attrs["padding"][i][0],
+            transposed=attrs["transposed"],
+        )
+        for i, name in enumerate(SPACE[len(weight) - 2])
+    ]
+    fit = [axis.place for axis in found if axis.stride in (1, axis.phases) and FEWEST_TAPS <= axis.count <= MOST_TAPS]
+    return [replace(axis, tiled=axis.place in fit[-2:]) for axis in found]
 
 
 def winograd_applies(node: Node) -> Verdict:
     """Whether a convolution can be computed this way, and why not."""
-    if node.op != "conv" or node.attrs["transposed"]:
-        return no("Winograd computes convolutions that are not transposed")
-    weight = node.inputs[1].shape
-    if weight[2:] != (TAPS, TAPS):
-        return no(f"Winograd needs a 3×3 filter, this one is {'×'.join(map(str, weight[2:]))}")
-    if set(node.attrs["stride"]) != {1} or set(node.attrs["dilation"]) != {1}:
-        return no("Winograd needs stride 1 and no dilation")
-    if node.attrs["groups"] != 1:
-        return no("Winograd needs one group of channels")
+    if node.op != "conv":
+        return no("Winograd computes convolutions")
+    if len(node.shape) - 2 not in SPACE:
+        return no(f"Winograd needs 1, 2 or 3 dimensions of space, not {len(node.shape) - 2}")
+    axes = axes_of(node)
+    if any(axis.phases > 1 and axis.dilation > 1 for axis in axes):
+        return no("Winograd computes transposed convolutions with a stride or with dilation, not with both")
+    if not any(axis.tiled for axis in axes):
+        shape = "×".join(map(str, node.inputs[1].shape[2:]))
+        return no(
+            f"Winograd needs {FEWEST_TAPS} to {MOST_TAPS} taps at stride 1 along some dimension, this filter is {shape}"
+        )
     if node.dtype not in ("f32", "f64"):
         return no(f"Winograd computes with f32 and f64, not {node.dtype}")
     return yes()
 
 
-def winograd(c: Context, tile: int = 4, strip: int = 12, block: int = 16) -> list[Nest]:
-    """The nests; `strip` tiles (about: a divisor of all tiles is taken) share one pass over the transformed weights,
-    `block` output channels (at most: a divisor of all) one set of products."""
-    plan = _Plan(c, tile, strip, block)
-    weights = c.temporary("u", c.dtype, (plan.blocks, plan.points, plan.channels, plan.block))
+def winograd(c: Context, window: int = 6, strip: int = 12, block: int = 16) -> list[Nest]:
+    """The nests. Windows are of so many pixels along each dimension that tiles lie along; `strip` tiles (about: a
+    divisor of all tiles is taken) share one pass over the transformed weights, `block` output channels (at most: a
+    divisor of those of a group) one set of products."""
+    axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(c.node)]
+    plan = _Plan(c, axes, strip, block)
+    shape = (plan.blocks, plan.points, *(loop.extent for loop in plan.taps("")), plan.channels, plan.block)
+    weights = c.temporary("u", c.dtype, (*(loop.extent for loop in plan.phases), *shape))
     return [_transform_weights(plan, weights), _convolve(plan, weights)]
+
+
+#: along a dimension that tiles do not lie along: one point, as it is
+_AS_IT_IS: tuple[Matrix, Matrix, Matrix] = ([[Fraction(1)]], [[Fraction(1)]], [[Fraction(1)]])
 
 
 @dataclass(frozen=True)
 class _Plan:
     c: Context
-    tile: int
+    axes: Sequence[Axis]
     wanted_strip: int
     wanted_block: int
 
-    @property
-    def window(self) -> int:
-        return self.tile + TAPS - 1
+    @cached_property
+    def tiled(self) -> tuple[Axis | None, Axis]:
+        """The dimensions that tiles lie along; the first may be missing."""
+        *first, last = [axis for axis in self.axes if axis.tiled]
+        return (first[0] if first else None), last
+
+    @cached_property
+    def matrices(self) -> list[tuple[Matrix, Matrix, Matrix]]:
+        return [transforms(axis.tile, axis.taps) if axis else _AS_IT_IS for axis in self.tiled]
+
+    @cached_property
+    def window(self) -> tuple[int, int]:
+        a, b = ((axis.window if axis else 1) for axis in self.tiled)
+        return a, b
+
+    @cached_property
+    def tile(self) -> tuple[int, int]:
+        a, b = ((axis.tile if axis else 1) for axis in self.tiled)
+        return a, b
 
     @property
     def points(self) -> int:
-        return self.window**2
-
-    @property
-    def batch(self) -> int:
-        return self.c.node.shape[0]
+        return prod(self.window)
 
     @property
     def channels(self) -> int:
-        return self.c.node.inputs[0].shape[1]
+        """Of a group's input."""
+        return int(self.c.node.inputs[0].shape[1]) // self.groups
 
     @property
-    def rows(self) -> int:
-        return -(-self.c.node.shape[2] // self.tile)
+    def groups(self) -> int:
+        found: int = self.c.node.attrs["groups"]
+        return found
 
-    @property
-    def columns(self) -> int:
-        return -(-self.c.node.shape[3] // self.tile)
+    @cached_property
+    def phases(self) -> tuple[Loop, ...]:
+        return tuple(parallel(f"f{axis.name}", axis.phases) for axis in self.axes if axis.phases > 1)
+
+    def phase(self, axis: Axis) -> Index:
+        """Which phase of a dimension is being computed."""
+        found = [loop for loop in self.phases if loop.name == f"f{axis.name}"]
+        return as_index(found[0]) if found else index_of(0)
+
+    def taps(self, kind: str) -> tuple[Loop, ...]:
+        """Loops over the taps along other dimensions, and over the sections of long filters."""
+        make = reducing if kind == "reduce" else parallel
+        return tuple(make(f"k{axis.name}{kind[:1]}", axis.sections) for axis in self.axes if axis.sections > 1)
+
+    def steps(self, within: tuple[int, int], taps: Sequence[Loop]) -> list[Index]:
+        """Which tap of each dimension, or pixel of a window, loops over taps and a place within a tile stand for."""
+        left = list(taps)
+        found = []
+        for axis in self.axes:
+            outer = as_index(left.pop(0)) if axis.sections > 1 else index_of(0)
+            inner = within[1] if axis is self.tiled[1] else within[0] if axis.tiled else 0
+            found.append(outer * axis.taps + inner)
+        return found
+
+    @cached_property
+    def strips(self) -> int:
+        return prod(axis.positions for axis in self.axes) // self.strip
 
     @cached_property
     def strip(self) -> int:
         """The divisor of the number of tiles nearest to the wanted strip."""
-        tiles = self.rows * self.columns
+        tiles = prod(axis.positions for axis in self.axes)
         return min(_divisors(tiles), key=lambda d: (abs(log(d / self.wanted_strip)), d))
 
     @cached_property
     def block(self) -> int:
-        return max(d for d in _divisors(self.c.node.shape[1]) if d <= self.wanted_block)
+        outputs = self.c.node.shape[1] // self.groups
+        return max(d for d in _divisors(outputs) if d <= self.wanted_block)
 
     @property
     def blocks(self) -> int:
-        return self.c.node.shape[1] // self.block
+        return int(self.c.node.shape[1]) // self.block
 
-    @cached_property
-    def matrices(self) -> tuple[Matrix, Matrix, Matrix]:
-        return transforms(self.tile)
+    def group(self, ob: Loop) -> Index:
+        return as_index(ob) // (self.blocks // self.groups) if self.groups > 1 else index_of(0)
 
-    def corner(self, strip: Loop, within: Loop) -> tuple[Index, Index]:
-        """The first output row and column of a tile."""
+    def positions(self, strip: Loop, within: Loop) -> list[Index]:
+        """Where a tile lies along each dimension; the last one changes fastest."""
         s, q = as_index(strip), as_index(within)
-        if self.columns % self.strip == 0:  # several strips make a row of tiles: steps within one are plain
-            per_row = self.columns // self.strip
-            row, column = s // per_row, (s % per_row) * self.strip + q
+        *others, last = self.axes
+        if last.positions % self.strip == 0:  # several strips make a row of tiles: steps within one are plain
+            per_row = last.positions // self.strip
+            rest, found = s // per_row, [(s % per_row) * self.strip + q]
         else:
-            row, column = (s * self.strip + q) // self.columns, (s * self.strip + q) % self.columns
-        return row * self.tile, column * self.tile
+            whole = s * self.strip + q
+            rest, found = whole // last.positions, [whole % last.positions if others else whole]
+        for axis in reversed(others[1:]):
+            rest, place = rest // axis.positions, rest % axis.positions
+            found.insert(0, place)
+        return [rest, *found] if others else found
+
+    def pixel(self, positions: Sequence[Index], within: tuple[int, int], taps: Sequence[Loop]) -> list[Index]:
+        """The pixel at a place of a tile's window, by some taps along other dimensions."""
+        steps = self.steps(within, taps)
+        return [a.pixel(position, step, self.phase(a)) for a, position, step in zip(self.axes, positions, steps)]
 
 
 def _transform_weights(plan: _Plan, target: Buffer) -> Nest:
     """U = G·w·Gᵀ"""
-    c, n = plan.c, plan.window
-    g = plan.matrices[1]
+    c, (rows, columns) = plan.c, plan.window
+    (_, over, _), (_, along, _) = plan.matrices
+    heights, widths = ((axis.taps if axis else 1) for axis in plan.tiled)
     ob, oi, ic = parallel("ob", plan.blocks), parallel("oi", plan.block), parallel("ic", plan.channels)
+    taps = plan.taps("")
     oc = as_index(ob) * plan.block + as_index(oi)
-    half = c.scratch("half", c.dtype, (n, TAPS))
+    first = (*plan.phases, ob)
+    half = c.scratch("half", c.dtype, (rows, widths))
+
+    def tap(kh: int, kw: int) -> Expr:
+        steps = plan.steps((kh, kw), taps)
+        place = [axis.tap(step, plan.phase(axis)) for axis, step in zip(plan.axes, steps)]
+        channels: tuple[Index, Index] = oc, as_index(ic)
+        if c.node.attrs["transposed"]:
+            outputs = c.node.shape[1] // plan.groups
+            channels = (oc // outputs) * plan.channels + as_index(ic), oc % outputs
+        return guarded(c.read(1, *channels, *place), inside(*zip(place, c.node.inputs[1].shape[2:])), 0)
+
     body = [
-        store(half, (i, kw), _sum(g[i], [c.read(1, oc, ic, kh, kw) for kh in range(TAPS)]))
-        for i in range(n)
-        for kw in range(TAPS)
+        store(half, (i, kw), _sum(over[i], [tap(kh, kw) for kh in range(heights)]))
+        for i in range(rows)
+        for kw in range(widths)
     ]
     body += [
-        store(target, (ob, i * n + j, ic, oi), _sum(g[j], [_at(half, i, kw) for kw in range(TAPS)]))
-        for i in range(n)
-        for j in range(n)
+        store(
+            target, (*first, i * columns + j, *taps, ic, oi), _sum(along[j], [_at(half, i, kw) for kw in range(widths)])
+        )
+        for i in range(rows)
+        for j in range(columns)
     ]
-    return c.nest((ob, oi, ic), *body, scratch=(half,), suffix="weights")
+    return c.nest((*first, oi, *taps, ic), *body, scratch=(half,), suffix="weights")
 
 
 def _convolve(plan: _Plan, weights: Buffer) -> Nest:
     c = plan.c
-    n, s = parallel("n", plan.batch), parallel("s", plan.rows * plan.columns // plan.strip)
-    v = c.scratch("v", c.dtype, (plan.points, plan.strip, plan.channels))
+    n, s = parallel("n", c.node.shape[0]), parallel("s", plan.strips)
+    taps = plan.taps("reduce")
+    depths = tuple(loop.extent for loop in taps)
+    v = c.scratch("v", c.dtype, (plan.points, plan.strip, *depths, c.node.inputs[0].shape[1]))
     ob = parallel("ob", plan.blocks)
     m = c.scratch("m", c.dtype, (plan.points, plan.strip, plan.block))
     acc = c.scratch("acc", c.dtype)
     xi, q, oi = parallel("xi", plan.points), parallel("q", plan.strip), parallel("oi", plan.block)
     k = reducing("k", plan.channels)
-    left, right = (as_index(i) for i in (xi, q)), (as_index(i) for i in (ob, xi, k, oi))
-    summed = accumulate(acc, (k,), Load(v, (*left, as_index(k))), Load(weights, tuple(right)))
+    left = tuple(as_index(i) for i in (xi, q, *taps))
+    right = tuple(as_index(i) for i in (*plan.phases, ob, xi, *taps, k, oi))
+    channel = plan.group(ob) * plan.channels + as_index(k)
+    summed = accumulate(acc, (*taps, k), Load(v, (*left, channel)), Load(weights, right))
     products = Nest((xi, q, oi), (*summed, store(m, (xi, q, oi), value_of(acc))), (acc,))
     outputs = _inverse(plan, m, n, s, ob)
-    return c.nest((n, s), _transform_input(plan, n, s, v), Nest((ob,), (products, outputs), (m,)), scratch=(v,))
+    each = Nest((ob,), (products, outputs), (m,))
+    return c.nest((n, *plan.phases, s), _transform_input(plan, n, s, v), each, scratch=(v,))
 
 
 def _transform_input(plan: _Plan, n: Loop, s: Loop, target: Buffer) -> Nest:
     """V = Bᵀ·x·B for each tile of the strip and each channel"""
-    c, size = plan.c, plan.window
-    bt = plan.matrices[2]
-    p, ic = parallel("p", plan.strip), parallel("ic", plan.channels)
-    top, left = plan.corner(s, p)
-    (above, _), (before, _) = c.node.attrs["padding"]
-    height, width = c.node.inputs[0].shape[2:]
-    d, half = c.scratch("d", c.dtype, (size, size)), c.scratch("bd", c.dtype, (size, size))
+    c, (rows, columns) = plan.c, plan.window
+    (_, _, over), (_, _, along) = plan.matrices
+    p, ic = parallel("p", plan.strip), parallel("ic", target.shape[-1])
+    taps = plan.taps("input")
+    positions = plan.positions(s, p)
+    d, half = c.scratch("d", c.dtype, (rows, columns)), c.scratch("bd", c.dtype, (rows, columns))
     body: list[Store] = []
-    for j in range(size):
-        for i in range(size):
-            row, column = top + (i - above), left + (j - before)
-            pixel = guarded(c.read(0, n, ic, row, column), inside((row, height), (column, width)), 0)
-            body.append(store(d, (i, j), pixel))
-        mixed = _product(bt, [_at(d, i, j) for i in range(size)])
+    for j in range(columns):
+        for i in range(rows):
+            place = plan.pixel(positions, (i, j), taps)
+            edges = inside(*zip(place, c.node.inputs[0].shape[2:]))
+            body.append(store(d, (i, j), guarded(c.read(0, n, ic, *place), edges, 0)))
+        mixed = _product(over, [_at(d, i, j) for i in range(rows)])
         body += [store(half, (i, j), value) for i, value in enumerate(mixed)]
-    for i in range(size):
-        mixed = _product(bt, [_at(half, i, j) for j in range(size)])
-        body += [store(target, (i * size + j, p, ic), value) for j, value in enumerate(mixed)]
-    return Nest((p, ic), tuple(body), (d, half))
+    for i in range(rows):
+        mixed = _product(along, [_at(half, i, j) for j in range(columns)])
+        body += [store(target, (i * columns + j, p, *taps, ic), value) for j, value in enumerate(mixed)]
+    return Nest((p, *taps, ic), tuple(body), (d, half))
 
 
 def _inverse(plan: _Plan, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
     """y = Aᵀ·M·A + bias for each tile of the strip and each channel of the block; what hangs over is not written"""
-    c, size = plan.c, plan.window
-    at = plan.matrices[0]
+    c, (rows, columns), (height, width) = plan.c, plan.window, plan.tile
+    (over, _, _), (along, _, _) = plan.matrices
     r, oj = parallel("r", plan.strip), parallel("oj", plan.block)
-    top, left = plan.corner(s, r)
     oc = as_index(ob) * plan.block + as_index(oj)
-    half, tile = c.scratch("am", c.dtype, (plan.tile, size)), c.scratch("y", c.dtype, (plan.tile, plan.tile))
+    half, tile = c.scratch("am", c.dtype, (height, columns)), c.scratch("y", c.dtype, (height, width))
     body: list[Store | Nest] = []
-    for j in range(size):
-        column = [Load(m, (index_of(i * size + j), as_index(r), as_index(oj))) for i in range(size)]
-        body += [store(half, (i, j), value) for i, value in enumerate(_product(at, column))]
-    for i in range(plan.tile):
-        mixed = _product(at, [_at(half, i, k) for k in range(size)])
+    for j in range(columns):
+        column = [Load(m, (index_of(i * columns + j), as_index(r), as_index(oj))) for i in range(rows)]
+        body += [store(half, (i, j), value) for i, value in enumerate(_product(over, column))]
+    for i in range(height):
+        mixed = _product(along, [_at(half, i, k) for k in range(columns)])
         body += [store(tile, (i, j), value) for j, value in enumerate(mixed)]
-    ti, tj = parallel("ti", plan.tile), parallel("tj", plan.tile)
+    ti, tj = parallel("ti", height), parallel("tj", width)
     value: Expr = Load(tile, (as_index(ti), as_index(tj)))
     if len(c.node.inputs) == 3:
         value = apply("add", value, c.read(2, oc))
-    row, column_ = top + as_index(ti), left + as_index(tj)
-    height, width = c.node.shape[2:]
-    written = store(c.out, (n, oc, row, column_), value)
-    body.append(Nest((ti, tj), (replace(written, guards=inside((row, height), (column_, width))),)))
+    place: list[Index] = []
+    guards: list[Guard] = []
+    for axis, position in zip(plan.axes, plan.positions(s, r)):
+        step: Loop | int = tj if axis is plan.tiled[1] else ti if axis.tiled else 0
+        place.append(axis.output(position, as_index(step), plan.phase(axis)))
+        guards += inside((place[-1], axis.out))
+    body.append(Nest((ti, tj), (replace(store(c.out, (n, oc, *place), value), guards=tuple(guards)),)))
     return Nest((r, oj), tuple(body), (half, tile))
 
 
 # ---- the transforms --------------------------------------------------------------------------------------------------
 
 
-def transforms(tile: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Aᵀ (tile×n), G (n×3) and Bᵀ (n×n) of Toom and Cook over `POINTS[tile]` and infinity."""
-    points = POINTS[tile]
+def transforms(tile: int, taps: int = 3) -> tuple[Matrix, Matrix, Matrix]:
+    """Aᵀ (tile×n), G (n×taps) and Bᵀ (n×n) of Toom and Cook over the points of a window of n pixels and infinity."""
+    points = POINTS[tile + taps - 1]
     one, zero = Fraction(1), Fraction(0)
     at = [[*(p**i for p in points), one if i == tile - 1 else zero] for i in range(tile)]
     g = []
@@ -222,9 +410,9 @@ def transforms(tile: int) -> tuple[Matrix, Matrix, Matrix]:
     for point in points:
         others = [p for p in points if p != point]
         scale = reduce(lambda product, p: product * (point - p), others, one)
-        g.append([point**i / scale for i in range(TAPS)])
+        g.append([point**i / scale for i in range(taps)])
         bt.append([*_with_roots(others), zero])
-    g.append([zero] * (TAPS - 1) + [one])
+    g.append([zero] * (taps - 1) + [one])
     bt.append(_with_roots(points))
     return at, g, bt
 

@@ -128,6 +128,13 @@ class Node:
             return all(one.is_scalar for one in self.inputs)
         return self.kind == "input" and bool(self.attributes.get("scalar"))
 
+    @property
+    def number_held(self) -> Node | None:
+        """The number that a buffer of one element was made of: `register_buffer("fill", torch.tensor(-1e9))`."""
+        if self.kind != "parameter" or self.definition is None or self.definition.kind != "buffer":
+            return None
+        return self.definition.arguments.get("value")
+
     def attribute(self, name: str, default: Any = None) -> Any:
         """The constant value of an attribute; `default` where it is missing or not a constant."""
         found = self.attributes.get(name)

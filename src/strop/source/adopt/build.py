@@ -367,7 +367,9 @@ def _equal_leaves(one: Value, other: Value) -> bool:
 
 
 def _is_fill(node: Node) -> bool:
-    return node.is_scalar or node.kind in ("full", "tensor")
+    while node.kind == "cast" and node.inputs:
+        node = node.inputs[0]
+    return node.is_scalar or node.kind in ("full", "tensor") or node.number_held is not None
 
 
 def _is_number(node: Node) -> bool:

@@ -43,12 +43,16 @@ _SCALARS = (
 class Calls(Expressions):
     """What a call gives."""
 
+    own: dict[str, Value]  #: attributes of `self` that were assigned here
+
     def call(self, expression: ast.Call) -> Value:
         func = expression.func
         if isinstance(func, ast.Attribute):
             base = self.evaluate(func.value)
             if isinstance(base, (Node, Many)):
                 return self._method(base, func, self._arguments(expression), expression)
+            if isinstance(base, Self) and func.attr in ("register_buffer", "register_parameter"):
+                return self._registered(base, func, self._arguments(expression), expression)
             callee = self.attribute(base, func.attr, func)
         else:
             callee = self.evaluate(func)
@@ -268,6 +272,25 @@ class Calls(Expressions):
             return Many([self._member(base, one, at) for one in definition.members], "list", open=True)
         inputs = [self.node(one, at) for one in arguments.all()]
         return self.make("call", [base, *inputs], at=at, text=f".{name}")
+
+    def _registered(self, base: Self, func: ast.Attribute, arguments: Arguments, at: ast.Call) -> Value:
+        """`self.register_buffer("name", value)`: an attribute that is a tensor; of a number, the number is kept."""
+        given = dict(zip(("name", "value"), arguments.positional)) | arguments.keywords
+        name, value = given.get("name"), given.get("value", given.get("tensor", given.get("param")))
+        if not isinstance(name, Node) or not isinstance(name.value, str) or self.frame.statement is None:
+            return self.const(None, at)
+        made = self.node(value, at) if value is not None else self.const(None, at)
+        if made.kind == "const" and made.value is None:
+            self.own[name.value] = made
+            return made
+        held = {"value": made} if made.is_scalar else {}
+        made_by = "torch.tensor" if held else f"torch.{made.kind}"
+        definition = Definition(
+            name.value, made_by, held, base.cls, self.frame.code, self.frame.statement, at,
+            kind=func.attr.removeprefix("register_"), conditional=self.frame.branches > 0,
+        )  # fmt: skip
+        self.own[name.value] = self.make("parameter", [made], at=at, definition=definition, text=f"self.{name.value}")
+        return self.const(None, at)
 
     # -- layers ----------------------------------------------------------------------------------------------------
 

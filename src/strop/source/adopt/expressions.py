@@ -90,7 +90,7 @@ class Expressions(Builder):
         if not isinstance(meaning, Constant):
             return meaning
         if isinstance(meaning.expression, ast.Constant):
-            return self.const(meaning.expression.value, at, text_of_name(at))
+            return self.const(meaning.expression.value, at, said(at))
         if isinstance(meaning.expression, (ast.BinOp, ast.UnaryOp, ast.Name, ast.Attribute, ast.Tuple, ast.List)):
             return self._elsewhere(meaning)
         return meaning
@@ -176,7 +176,7 @@ class Expressions(Builder):
         if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in expression.ops) or all(
             one.is_scalar for one in operands
         ):
-            return self.symbol(ast.unparse(expression), expression)
+            return self.symbol(said(expression), expression)
         return self.make("compare", operands, at=expression, text=type(expression.ops[0]).__name__)
 
     def _bool(self, expression: ast.BoolOp) -> Value:
@@ -190,7 +190,7 @@ class Expressions(Builder):
         if any(one.kind == "const" and bool(one.value) is ends for one in values):
             return self.const(ends, expression)
         if all(one.is_scalar for one in values):
-            return self.symbol(ast.unparse(expression), expression)
+            return self.symbol(said(expression), expression)
         return self.make("phi", values, at=expression, text="bool")
 
     def _conditional(self, expression: ast.IfExp) -> Value:
@@ -198,7 +198,7 @@ class Expressions(Builder):
         if isinstance(test, Node) and test.kind == "const":
             return self.evaluate(expression.body if test.value else expression.orelse)
         values = [self.evaluate(expression.body), self.evaluate(expression.orelse)]
-        return self.merged(ast.unparse(expression.test), values, expression)
+        return self.merged(said(expression.test), values, expression)
 
     def _display(self, expression: ast.Tuple | ast.List | ast.Set) -> Value:
         items: list[Value] = []
@@ -233,7 +233,7 @@ class Expressions(Builder):
         return Library("lambda") if code is None else Closure(code, self.frame)
 
     def _text(self, expression: ast.JoinedStr) -> Value:
-        return self.symbol(ast.unparse(expression), expression)
+        return self.symbol(said(expression), expression)
 
     def _starred(self, expression: ast.Starred) -> Value:
         return self.evaluate(expression.value)
@@ -327,7 +327,7 @@ class Expressions(Builder):
         texts = []
         for one in dims:
             if isinstance(one, (ast.Slice, ast.Constant)) or _negative(one) is not None:
-                texts.append(ast.unparse(one))
+                texts.append(said(one))
                 continue
             inner = self.tensor(one)
             texts.append(text_of(inner))
@@ -336,8 +336,14 @@ class Expressions(Builder):
         return self.make("index", inputs, at=at, text=", ".join(texts))
 
 
-def text_of_name(expression: ast.expr) -> str:
-    return expression.id if isinstance(expression, ast.Name) else ast.unparse(expression)
+def said(expression: ast.expr) -> str:
+    """The expression as Python writes it; each is asked for as often as its function is followed."""
+    if isinstance(expression, ast.Name):
+        return expression.id
+    text: str | None = expression.__dict__.get("_said")
+    if text is None:
+        text = expression.__dict__["_said"] = ast.unparse(expression)
+    return text
 
 
 def decide(expression: ast.Compare, operands: list[Node]) -> bool | None:

@@ -13,9 +13,9 @@ from typing import Any
 from strop.source.adopt.architecture import Definition, Graph, Model, Node
 from strop.source.adopt.build import Arguments, Closure, Frame, Many, Method, Self, Value, text_of
 from strop.source.adopt.calls import MAX_DEPTH, MAX_LINES, MAX_NODES, Calls
-from strop.source.adopt.expressions import _OPERATORS
+from strop.source.adopt.expressions import _OPERATORS, said
 from strop.source.adopt.names import Constant, Library, Names
-from strop.source.code import Class, Code, Parameter
+from strop.source.code import Class, Code, Parameter, walk
 from strop.source.project import Project
 
 _SCALAR_HINTS = ("float", "int", "bool", "str")
@@ -31,11 +31,15 @@ class Architecture:
         self.project = project
         self.names = Names(project)
         self._tables: dict[Class, dict[str, Value]] = {}
+        self._constructors: dict[Class, Graph] = {}
         self._plain: dict[Class, bool] = {}
 
     def graph(self, code: Code, cls: Class | None = None) -> Graph:
         """The graph of a function; `cls` says whose method it is, where that is not the class that defines it."""
         owner = cls or code.cls
+        if owner is not None and code.short == "__init__" and self.names.method(owner, "__init__") is code:
+            self.attributes(owner)
+            return self._constructors[owner]
         graph = Graph(code, owner)
         extractor = Extractor(self, graph)
         receiver = Self(owner) if owner is not None and code.receiver() is not None else None
@@ -51,7 +55,8 @@ class Architecture:
         code = self.names.method(cls, "__init__")
         found: dict[str, Value] = {}
         if code is not None:
-            extractor = Extractor(self, Graph(code, cls), own=found)
+            self._constructors[cls] = graph = Graph(code, cls)
+            extractor = Extractor(self, graph, own=found)
             extractor.run(code, Self(cls), constructing=True)
         self._tables[cls] = found
         return found
@@ -96,7 +101,7 @@ class Extractor(Calls):
         super().__init__(graph)
         self.architecture = architecture
         self.names = architecture.names
-        self.own: dict[str, Value] = own if own is not None else {}  #: attributes of `self` that were assigned here
+        self.own = own if own is not None else {}
         self.constructing = own is not None
         self.read: dict[str, Value] = {}
 
@@ -112,6 +117,11 @@ class Extractor(Calls):
             frame.env[name] = receiver
         for name, value in frame.env.items():
             self._record(name, value)
+        if isinstance(code.node, ast.stmt):
+            frame.statement = code.node
+            for decorator in code.decorators:
+                if isinstance(decorator, ast.Call):
+                    self.evaluate(decorator)
         self.block(code.body)
         for value, statement in frame.returned:
             self._gives(value, statement)
@@ -268,7 +278,7 @@ class Extractor(Calls):
             self._ended = not self.block(body) if body else False
             return
         outcomes = self._branches([statement.body, statement.orelse])
-        self._join(ast.unparse(statement.test), outcomes, statement)
+        self._join(said(statement.test), outcomes, statement)
         self._ended = not any(reached for reached, _, _ in outcomes)
 
     def _branches(self, bodies: list[list[ast.stmt]]) -> list[tuple[bool, dict[str, Value], dict[str, Value]]]:
@@ -518,7 +528,7 @@ def _first_word(expression: ast.expr) -> str:
 
 def _is_scalar(parameter: Parameter) -> bool:
     if parameter.annotation is not None:
-        text = ast.unparse(parameter.annotation).replace("Optional[", "").rstrip("]")
+        text = said(parameter.annotation).replace("Optional[", "").rstrip("]")
         words = {word.strip() for word in text.replace("Union[", "").replace(",", "|").split("|")} - {"None"}
         return bool(words) and words <= set(_SCALAR_HINTS)
     if isinstance(parameter.default, ast.Constant) and isinstance(parameter.default.value, (int, float, str, bool)):
@@ -532,12 +542,8 @@ def _lines(code: Code) -> int:
 
 def _assigned(body: list[ast.stmt]) -> list[str]:
     """The variables that statements assign, in order."""
-    found: dict[str, None] = {}
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found[node.id] = None
-    return list(found)
+    stored = (node for node in walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return list(dict.fromkeys(node.id for node in stored))
 
 
 _STATEMENTS: dict[type[ast.AST], Callable[[Extractor, Any], None]] = {

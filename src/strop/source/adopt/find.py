@@ -7,25 +7,24 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from strop.source.adopt.architecture import Graph, Match, Node, Refusal
+from strop.source.adopt.build import Many, Value
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.guards import GUARDS
-from strop.source.adopt.language.rule import Pattern, Rule
-from strop.source.adopt.match import Matcher, by_kind, required_kinds
+from strop.source.adopt.language.rule import Rule
+from strop.source.adopt.match import Kinds, Matcher
 from strop.source.adopt.scope import Scope
 from strop.source.code import Class, Code, Module
 
 _MAX_SOLUTIONS = 12  #: ways to bind a pattern at one place that are tried against the guards
 
-Prepared = Sequence[tuple[Rule, Pattern, frozenset[str]]]
-
 
 def in_project(architecture: Architecture, rules: Sequence[Rule]) -> list[Match]:
     """The matches in all scanned files, by place."""
-    prepared = _prepared(rules)
+    matchers = _matchers(rules)
     found: list[Match] = []
     for module in architecture.project.scanned.values():
         for code, cls in _functions(architecture, module):
-            found += _in_graph(architecture.graph(code, cls), prepared)
+            found += _in_graph(architecture.graph(code, cls), matchers)
     kept = _kept(found)
     scope = Scope(architecture.names)
     for match in kept:
@@ -36,11 +35,11 @@ def in_project(architecture: Architecture, rules: Sequence[Rule]) -> list[Match]
 
 def in_graph(graph: Graph, rules: Iterable[Rule]) -> list[Match]:
     """The matches in one function."""
-    return list(_in_graph(graph, _prepared(rules)))
+    return list(_in_graph(graph, _matchers(rules)))
 
 
-def _prepared(rules: Iterable[Rule]) -> Prepared:
-    return [(rule, pattern, required_kinds(pattern)) for rule in rules for pattern in rule.patterns]
+def _matchers(rules: Iterable[Rule]) -> list[Matcher]:
+    return [Matcher(rule, pattern) for rule in rules for pattern in rule.patterns]
 
 
 def _functions(architecture: Architecture, module: Module) -> Iterator[tuple[Code, Class | None]]:
@@ -54,7 +53,7 @@ def _functions(architecture: Architecture, module: Module) -> Iterator[tuple[Cod
         maker = names.methods(cls).get("__init__")
         if maker is None:
             continue
-        own = _attributes(maker, ast.Store)
+        own = {name for name in _attributes(maker, ast.Store) if _matters(architecture.attributes(cls).get(name))}
         for base in names.order(cls)[1:]:
             if not isinstance(base, Class) or base.module not in scanned:
                 continue
@@ -63,6 +62,14 @@ def _functions(architecture: Architecture, module: Module) -> Iterator[tuple[Cod
                     continue
                 if own & _attributes(code, ast.Load):
                     yield code, cls
+
+
+def _matters(value: Value | None, depth: int = 4) -> bool:
+    """A layer or tensor, of which another one makes another computation; a number is a symbol, whichever it is. Lists
+    may hold themselves."""
+    if isinstance(value, Many):
+        return depth > 0 and any(_matters(item, depth - 1) for item in value.items)
+    return isinstance(value, Node) and not value.is_scalar
 
 
 def _attributes(code: Code, how: type[ast.expr_context]) -> set[str]:
@@ -78,12 +85,10 @@ def _attributes(code: Code, how: type[ast.expr_context]) -> set[str]:
     }
 
 
-def _in_graph(graph: Graph, prepared: Prepared) -> Iterator[Match]:
-    kinds = by_kind(graph)
-    for rule, pattern, required in prepared:
-        if not required <= kinds.keys():
-            continue
-        for solutions in Matcher(rule, pattern, graph, kinds).places():
+def _in_graph(graph: Graph, matchers: Sequence[Matcher]) -> Iterator[Match]:
+    kinds = Kinds(graph)
+    for matcher in matchers:
+        for solutions in matcher.places(graph, kinds):
             match = next((m for m in itertools.islice(solutions, _MAX_SOLUTIONS) if _stands(m)), None)
             if match is not None:
                 yield match

@@ -14,7 +14,7 @@ def exclusive(one: Node, other: Node) -> bool:
     if one.expression is other.expression:
         return True
     lines = one.place.line, other.place.line
-    for node in ast.walk(one.code.node):
+    for node in one.code.walk():
         if isinstance(node, ast.If) and node.orelse:
             inside = [_within(line, node.body) for line in lines], [_within(line, node.orelse) for line in lines]
             if (inside[0][0] and inside[1][1]) or (inside[0][1] and inside[1][0]):

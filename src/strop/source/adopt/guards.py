@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
 from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.build import same as is_same
+from strop.source.adopt.callers import callers
 from strop.source.adopt.flow import exclusive
 
 Check = Callable[..., str]
@@ -31,9 +33,11 @@ def _plain(node: Node) -> Node:
 
 @guard
 def scalar(match: Match, name: str) -> str:
-    """`x` is a number, not a tensor (absent counts)."""
+    """`x` is a number, not a tensor, or a buffer that holds one (absent counts)."""
     node = _node(match, name)
-    return "" if node is None or _plain(node).is_scalar else f"`{name}` may be a tensor"
+    plain = _plain(node) if node is not None else None
+    held = plain is None or plain.is_scalar or plain.number_held is not None
+    return "" if held else f"`{name}` may be a tensor"
 
 
 @guard
@@ -88,7 +92,7 @@ def _is_half(node: Node) -> bool:
             return True
         if node.kind == "slice" and "step" in node.attributes:
             return True
-        if node.kind not in ("cast", "clamp", "contiguous", "clone", "add") or not node.inputs:
+        if node.kind not in ("cast", "clamp", "contiguous", "clone", "add") or not node.inputs or _shifts(node):
             return False
         node = node.inputs[0]
     return False
@@ -99,10 +103,15 @@ def _projection(node: Node) -> Node | None:
         node = node.inputs[0] if node.kind == "phi" else node
         if node.kind in ("linear", "matmul", "conv1d", "conv2d", "einsum") or _is_projection_module(node):
             return node
-        if node.kind not in _ON_THE_WAY or not node.inputs:
+        if node.kind not in _ON_THE_WAY or not node.inputs or _shifts(node):
             return None
         node = node.inputs[0]
     return None
+
+
+def _shifts(node: Node) -> bool:
+    """`x + 1`: no longer a projection, as `x + bias` still is."""
+    return node.kind == "add" and any(one.is_scalar for one in node.inputs)
 
 
 def _is_projection_module(node: Node) -> bool:
@@ -147,21 +156,50 @@ def _sources(node: Node) -> list[Node]:
 
 @guard
 def may_be(match: Match, one: str, other: str) -> str:
-    """A branch makes `one` the same value as `other`."""
+    """`one` is `other`, unless an argument is given that no caller in the file gives."""
     left, right = _node(match, one), _node(match, other)
-    if left is None or right is None:
+    if left is None or right is None or is_same(left, right):
         return ""
-    held = _is_branch(left, right) or _is_branch(right, left) or is_same(left, right)
-    return "" if held else f"`{one}` is never `{other}`"
+    held = _unless_given(match, left, right) or _unless_given(match, right, left)
+    return "" if held else f"`{one}` is another value than `{other}`"
 
 
-def _is_branch(choice: Node, value: Node) -> bool:
-    """One branch of `choice` is the value, and no other is made of it (`x + positions` is another value of `x`)."""
+def _unless_given(match: Match, choice: Node, value: Node) -> bool:
+    """One branch of `choice` is the value, the others are arguments that are never given."""
     if choice.kind != "phi":
         return False
-    others = [arm for arm in choice.inputs if not is_same(arm, value)]
-    made = any(is_same(inner, value) for arm in others for inner in arm.inputs)
-    return len(others) < len(choice.inputs) and not made
+    others = [_plain(arm) for arm in choice.inputs if not is_same(arm, value)]
+    if len(others) == len(choice.inputs) or not all(_is_optional(match, arm) for arm in others):
+        return False
+    return not any(_is_given(match, arm) for arm in others)
+
+
+@guard
+def one_way(match: Match, *names: str) -> str:
+    """No other branch calls one of these layers with an argument that is given only sometimes."""
+    for name in names:
+        call = _node(match, name)
+        if call is None:
+            continue
+        for other in match.graph.nodes:
+            again = other.kind == call.kind and other.definition is call.definition and bool(other.inputs)
+            if again and other is not call and exclusive(other, call) and _is_given(match, _plain(other.inputs[0])):
+                return f"another branch gives other values to `{name}`"
+    return ""
+
+
+def _is_given(match: Match, node: Node) -> bool:
+    """An optional argument of the method that some caller gives."""
+    cls, code = match.graph.cls, match.graph.code
+    if cls is None or not _is_optional(match, node):
+        return False
+    return callers(code.module).give(cls, code, node.text)
+
+
+def _is_optional(match: Match, node: Node) -> bool:
+    parameter = next((p for p in match.graph.code.parameters if p.name == node.text), None)
+    default = parameter.default if node.kind == "input" and parameter is not None else None
+    return isinstance(default, ast.Constant) and default.value is None
 
 
 @guard
@@ -216,6 +254,30 @@ def one_path(match: Match, *names: str) -> str:
 
 
 @guard
+def own_call(match: Match, *names: str) -> str:
+    """Each of these is called by an expression of its own, not as a member of a Sequential."""
+    for name in names:
+        node = _node(match, name)
+        if node is not None and any(
+            other.expression is node.expression and other is not node and not other.is_leaf
+            for other in match.graph.nodes
+        ):
+            return f"`{name}` is called together with other layers"
+    return ""
+
+
+@guard
+def keeps_nothing(match: Match) -> str:
+    """The function neither stores into attributes or elements nor works in place."""
+    for node in match.code.walk():
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            return f"line {node.lineno} stores something that outlives the function"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            return f"line {node.lineno} works in place"
+    return ""
+
+
+@guard
 def not_returned(match: Match, name: str) -> str:
     """An inner value is not also a result of the function, as it is or after a cast, a view, dropout."""
     node = _node(match, name)
@@ -244,11 +306,20 @@ def hides(match: Match, name: str) -> str:
     if node is None:
         return ""
     node = _plain(node)
+    node = node.number_held or node
     if node.kind == "const" and isinstance(node.value, (int, float)) and node.value <= -1e7:
         return ""
     if node.kind == "symbol" and ("finfo" in node.text or "inf" in node.text):
         return ""
     return f"hidden scores become `{node.text or node.value}`, which may still count where a whole row is hidden"
+
+
+@guard
+def by_pairs(match: Match, name: str) -> str:
+    """The angles of `x` are those of neighbouring pairs, not of halves one after the other."""
+    node = _node(match, name)
+    node = _plain(node) if node is not None else None
+    return f"`{name}` is repeated by halves" if node is not None and node.kind == "repeat" else ""
 
 
 @guard

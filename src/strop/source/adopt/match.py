@@ -16,12 +16,14 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import lru_cache, reduce
+from operator import and_
 
 from strop.source.adopt.architecture import Graph, Match, Node
 from strop.source.adopt.build import same
 from strop.source.adopt.language.rule import Expression, Layer, Pattern, Rule
-from strop.source.adopt.operations import GROUPS
+from strop.source.adopt.operations import GROUPS, KINDS
 from strop.source.adopt.operations import layer as layer_of
 
 _SUMS = ("add", "mul")
@@ -40,23 +42,37 @@ _WAYS = (
 _TOLERANCE = 1e-4  #: of constants: 0.7978845608 is √(2/π)
 
 
-@dataclass(frozen=True)
 class State:
-    """What has been matched so far."""
+    """What has been matched so far; never changed."""
 
-    bound: dict[str, Node] = field(default_factory=dict)
-    nodes: tuple[Node, ...] = ()
-    skipped: tuple[Node, ...] = ()
-    conditions: dict[str, str] = field(default_factory=dict)
+    __slots__ = ("bound", "conditions", "nodes", "skipped")
+
+    def __init__(
+        self,
+        bound: dict[str, Node],
+        nodes: tuple[Node, ...],
+        skipped: tuple[Node, ...],
+        conditions: dict[str, str],
+    ) -> None:
+        self.bound = bound
+        self.nodes = nodes
+        self.skipped = skipped
+        self.conditions = conditions
 
     def covering(self, node: Node) -> State:
-        return replace(self, nodes=(*self.nodes, node))
+        return State(self.bound, (*self.nodes, node), self.skipped, self.conditions)
 
     def past(self, node: Node) -> State:
-        return replace(self, skipped=(*self.skipped, node))
+        return State(self.bound, self.nodes, (*self.skipped, node), self.conditions)
 
     def binding(self, name: str, node: Node) -> State:
-        return replace(self, bound={**self.bound, name: node})
+        return State({**self.bound, name: node}, self.nodes, self.skipped, self.conditions)
+
+    def bound_as(self, bound: dict[str, Node]) -> State:
+        return State(bound, self.nodes, self.skipped, self.conditions)
+
+    def under(self, conditions: dict[str, str]) -> State:
+        return State(self.bound, self.nodes, self.skipped, conditions)
 
 
 class TooManySteps(Exception):
@@ -64,29 +80,52 @@ class TooManySteps(Exception):
 
 
 class Matcher:
-    """One rule's pattern against one graph."""
+    """One rule's pattern, to be looked for in one graph after the other."""
 
-    def __init__(self, rule: Rule, pattern: Pattern, graph: Graph, by_kind: dict[str, list[Node]]) -> None:
+    graph: Graph
+    kinds: Kinds
+
+    def __init__(self, rule: Rule, pattern: Pattern) -> None:
         self.rule = rule
         self.through = pattern.through
         self.layers = {layer.name: layer for layer in pattern.layers}
         self.pattern = pattern
-        self.graph = graph
-        self.by_kind = by_kind
         self.steps = 0
+        self._needed = [self._required(term) for _, term in pattern.roots]
 
-    def places(self) -> Iterator[Iterator[Match]]:
+    def places(self, graph: Graph, kinds: Kinds) -> Iterator[Iterator[Match]]:
         """For every result that the pattern can have, the ways to match it."""
+        if any(kinds.all & needed != needed for needed in self._needed):
+            return
+        self.graph, self.kinds = graph, kinds
         first, *others = self.pattern.roots
+        needed = self._needed[0]
         for node in self._candidates(first[1]):
-            yield self._solutions(first, others, node)
+            if kinds.below(node) & needed == needed:
+                yield self._solutions(first, others, node)
+
+    def _required(self, term: Expression) -> int:
+        """Kinds without which a term cannot match, as bits."""
+        if term.kind == "either":
+            return reduce(and_, (self._required(one) for one in term.children))
+        if term.kind == "layer":
+            found = _common_bit(_layer_kinds(self.layers[term.name]))
+        elif term.kind == "call" and term.repeat:
+            return self._required(term.children[0])
+        elif term.kind == "call":
+            found = _BIT[term.name] if term.name not in (*_SUMS, "square", "pow") else 0
+        else:
+            return 0
+        for child in term.children:
+            found |= self._required(child)
+        return found
 
     def _solutions(
         self, first: tuple[str, Expression], others: Sequence[tuple[str, Expression]], node: Node
     ) -> Iterator[Match]:
         self.steps = 0
         try:
-            for state in self.term(first[1], node, State()):
+            for state in self.term(first[1], node, State({}, (), (), {})):
                 for roots, whole in self._more(others, (node,), state):
                     yield Match(
                         self.rule, self.graph, whole.bound, roots, _once(whole.nodes), _once(whole.skipped),
@@ -122,7 +161,7 @@ class Matcher:
                 kinds |= {one.name, *GROUPS.get(one.name, ())}
                 if one.repeat:
                     todo.append(one.children[0])
-        found = [node for kind in sorted(kinds) for node in self.by_kind.get(kind, ())]
+        found = [node for kind in sorted(kinds) for node in self.kinds.nodes.get(kind, ())]
         return sorted(found, key=lambda node: node.number)
 
     # -- terms -----------------------------------------------------------------------------------------------------
@@ -139,8 +178,8 @@ class Matcher:
             if _is_const(node, term.value):
                 yield state
         elif term.kind == "either":
-            for one in term.children:
-                yield from self.term(replace(one, bind=one.bind or term.bind), node, state)
+            for one in term.alternatives:
+                yield from self.term(one, node, state)
         else:
             yield from self._operation(term, node, state)
 
@@ -191,20 +230,21 @@ class Matcher:
             following = []
             for before in states:
                 kept = {name: one for name, one in before.bound.items() if name in own}
-                fresh = replace(before, bound={n: one for n, one in before.bound.items() if n not in own})
+                fresh = before.bound_as({n: one for n, one in before.bound.items() if n not in own})
                 for after in itertools.islice(self.term(term, arm, fresh), 8):
-                    following.append(replace(after, bound={**after.bound, **kept}))
+                    following.append(after.bound_as({**after.bound, **kept}))
             states = following[:16]
             if not states:
                 yield from self._one_branch(term, node, state)
                 return
-        test = node.text
+        common: frozenset[str] | None = None
         for found in states:
             conditions = dict(found.conditions)
-            for name in found.bound:
-                if name not in state.bound and not self._in_all(name, term, node, state):
-                    conditions.setdefault(name, test)
-            yield replace(found.past(node), conditions=conditions)
+            added = [name for name in found.bound if name not in state.bound]
+            if added:
+                common = self._in_all(term, node, state) if common is None else common
+                conditions |= {name: node.text for name in added if name not in common and name not in conditions}
+            yield found.past(node).under(conditions)
 
     def _one_branch(self, term: Expression, node: Node, state: State) -> Iterator[State]:
         """Only some branches match: the place is one, but what it computes depends on the test."""
@@ -214,19 +254,20 @@ class Matcher:
         conditions = {**state.conditions, "": " and ".join([*tests, node.text])}
         for arm in node.inputs:
             if not arm.is_leaf:
-                for found in self.term(term, arm, replace(state, conditions=conditions)):
+                for found in self.term(term, arm, state.under(conditions)):
                     yield found.past(node)
 
-    def _in_all(self, name: str, term: Expression, node: Node, state: State) -> bool:
-        """Is a metavariable bound by every branch on its own?"""
-        return all(
-            any(name in found.bound for found in itertools.islice(self.term(term, arm, state), 4))
+    def _in_all(self, term: Expression, node: Node, state: State) -> frozenset[str]:
+        """The metavariables that every branch binds on its own."""
+        each = [
+            frozenset().union(*[found.bound for found in itertools.islice(self.term(term, arm, state), 4)])
             for arm in node.inputs
-        )
+        ]
+        return each[0].intersection(*each[1:])
 
     def _repeated(self, term: Expression, node: Node, state: State) -> Iterator[State]:
         """The operation is there, then absent; with `*` it may be there again inside."""
-        once = replace(term, repeat="")
+        once = term.once
         if term.name in ("elementwise", "steps") and self._is_kind(once, node):
             for one in node.inputs:
                 yield from self._repeated(term, one, state.covering(node))
@@ -307,7 +348,7 @@ class Matcher:
     # -- sums and products -----------------------------------------------------------------------------------------
 
     def _sum(self, term: Expression, node: Node, state: State) -> Iterator[State]:
-        wanted = _flat_terms(term)
+        wanted = term.terms
         powers = term.name == "mul" and (
             any(one.kind == "call" and one.name in ("square", "pow") for one in wanted) or _twice(wanted)
         )
@@ -322,11 +363,13 @@ class Matcher:
             tried.append(parts)
             if len(parts) > _MAX_TERMS:
                 continue
-            terms = _powers(wanted) if expand else wanted
+            assigned = _without_numbers(_powers(wanted) if expand else wanted, parts, term.name)
+            if assigned is None:
+                continue
             start = state
             for one in passed:
                 start = start.covering(one) if one.kind in (term.name, "square", "pow") else start.past(one)
-            yield from self._assigned(terms, parts, term.name, start)
+            yield from self._permuted(sorted(assigned[0], key=_rarity), assigned[1], start)
 
     def _parts(
         self, node: Node, kind: str, shared: bool, expand: bool, passed: list[Node], *, top: bool = False
@@ -350,21 +393,6 @@ class Matcher:
                 passed += [*between, plain]
                 return [plain.inputs[0]] * int(exponent)
         return [node]
-
-    def _assigned(self, terms: list[Expression], parts: list[Node], kind: str, state: State) -> Iterator[State]:
-        constants = [one.value for one in terms if one.kind == "const"]
-        if constants:
-            numbers = [one for one in parts if _is_number(one)]
-            total = math.prod if kind == "mul" else sum
-            expected, found = float(total(constants)), float(total(one.value for one in numbers))
-            if not numbers or not math.isclose(expected, found, rel_tol=_TOLERANCE):
-                return
-            terms = [one for one in terms if one.kind != "const"]
-            parts = [one for one in parts if not _is_number(one)]
-        if len(terms) != len(parts):
-            return
-        ordered = sorted(terms, key=_rarity)
-        yield from self._permuted(ordered, parts, state)
 
     def _permuted(self, terms: Sequence[Expression], parts: list[Node], state: State) -> Iterator[State]:
         if not terms:
@@ -400,14 +428,20 @@ def _renamed(terms: Sequence[Expression], state: State) -> tuple[Expression, ...
     return tuple(found)
 
 
-def _flat_terms(term: Expression) -> list[Expression]:
-    found: list[Expression] = []
-    for child in term.children:
-        if child.kind == "call" and child.name == term.name and not child.repeat:
-            found += _flat_terms(child)
-        else:
-            found.append(child)
-    return found
+def _without_numbers(
+    terms: Sequence[Expression], parts: list[Node], kind: str
+) -> tuple[Sequence[Expression], list[Node]] | None:
+    """Terms and parts of a sum that are left to be matched one by one, if its constants agree and the count does."""
+    constants = [one.value for one in terms if one.kind == "const"]
+    if constants:
+        numbers = [one for one in parts if _is_number(one)]
+        total = math.prod if kind == "mul" else sum
+        expected, found = float(total(constants)), float(total(one.value for one in numbers))
+        if not numbers or not math.isclose(expected, found, rel_tol=_TOLERANCE):
+            return None
+        terms = [one for one in terms if one.kind != "const"]
+        parts = [one for one in parts if not _is_number(one)]
+    return (terms, parts) if len(terms) == len(parts) else None
 
 
 def _powers(terms: Sequence[Expression]) -> list[Expression]:
@@ -435,6 +469,7 @@ def _rarity(term: Expression) -> int:
     return 1 if term.kind == "either" else 3 if term.kind == "variable" else 4
 
 
+@lru_cache(maxsize=64)
 def _layer_kinds(layer: Layer) -> frozenset[str]:
     return frozenset(found[0] for name in layer.classes if (found := layer_of(name)) is not None)
 
@@ -461,29 +496,41 @@ def _once(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(dict.fromkeys(nodes))
 
 
-def by_kind(graph: Graph) -> dict[str, list[Node]]:
-    found: dict[str, list[Node]] = defaultdict(list)
-    for node in graph.nodes:
-        found[node.kind].append(node)
+class Kinds:
+    """The operations of a graph by kind, and which kinds each is computed from: a quick look before the search."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes: dict[str, list[Node]] = defaultdict(list)
+        self.all = 0
+        self._below: list[int] = []
+        for node in graph.nodes:
+            self.nodes[node.kind].append(node)
+            found = _BITS.get(node.kind, 0)
+            self.all |= found
+            for one in node.inputs:  # what a loop computes later may be anything
+                found |= self._below[one.number] if one.number < node.number else -1
+            self._below.append(found)
+
+    def below(self, node: Node) -> int:
+        """The kinds of a node and of what it is computed from, as bits."""
+        return self._below[node.number]
+
+
+def _with_groups() -> dict[str, int]:
+    """Of each kind its bit and those of its groups."""
+    found = dict(_BIT)
+    for name, members in GROUPS.items():
+        for kind in members:
+            found[kind] |= _BIT[name]
     return found
 
 
-def required_kinds(pattern: Pattern) -> frozenset[str]:
-    """Kinds without which the pattern cannot match: a quick look before the search."""
-    layers = {layer.name: layer for layer in pattern.layers}
-    found: set[str] = set()
-    todo = [term for _, term in pattern.roots]
-    while todo:
-        term = todo.pop()
-        if term.kind == "layer":
-            kinds = _layer_kinds(layers[term.name])
-            found |= kinds if len(kinds) == 1 else set()
-            todo += term.children
-        elif term.kind == "call":
-            if term.repeat:
-                todo.append(term.children[0])
-                continue
-            if term.name not in (*_SUMS, "square", "pow", *GROUPS):
-                found.add(term.name)
-            todo += term.children
-    return frozenset(found)
+def _common_bit(kinds: frozenset[str]) -> int:
+    """The bit of one kind, or of a group that holds all of several."""
+    if len(kinds) == 1:
+        return _BIT[next(iter(kinds))]
+    return next((_BIT[name] for name, members in GROUPS.items() if kinds <= members), 0)
+
+
+_BIT = {kind: 1 << index for index, kind in enumerate(sorted(KINDS.union(*GROUPS.values())))}
+_BITS = _with_groups()

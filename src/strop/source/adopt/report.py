@@ -11,7 +11,7 @@ from strop.source.adopt.architecture import Match, Refusal
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.language.rule import Rule
 from strop.source.adopt.synth import synthesise
-from strop.source.adopt.synth_text import CannotWrite
+from strop.source.adopt.synth_text import CannotWrite, Source
 from strop.source.facts import Edit, Finding, Place, Safety
 from strop.source.project import Project
 
@@ -21,7 +21,8 @@ _SAFETY: dict[str, Safety] = {"exact": "safe", "close": "safe", "training": "saf
 def findings(project: Project, rules: Sequence[str], target: str, asked: Sequence[str]) -> list[Finding]:
     chosen = wanted(known(rules), target, asked)
     architecture = Architecture(project)
-    return [finding(match) for match in find.in_project(architecture, chosen)]
+    sources: dict[str, Source] = {}
+    return [finding(match, sources) for match in find.in_project(architecture, chosen)]
 
 
 def known(folders: Sequence[str]) -> tuple[Rule, ...]:
@@ -37,7 +38,7 @@ def wanted(rules: Sequence[Rule], target: str, asked: Sequence[str] = ()) -> lis
     return [rule for rule in rules if target in rule.targets and (rule.default or rule.code in asked)]
 
 
-def finding(match: Match) -> Finding:
+def finding(match: Match, sources: dict[str, Source] | None = None) -> Finding:
     """A match as it is reported; with edits where the rule has a replacement and nothing speaks against it."""
     rule = match.rule
     edits: tuple[Edit, ...] = ()
@@ -47,7 +48,7 @@ def finding(match: Match) -> Finding:
             if match.rule.use[0][1].startswith("+("):
                 edits = (added_arguments(match),)
             else:
-                made = synthesise(match)
+                made = synthesise(match, sources)
                 edits, imports = made.edits, made.imports
         except CannotWrite as refused:
             match.refusals.append(Refusal(refused.reason, refused.place))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strop.source.adopt.architecture import Definition, Match, Refusal
 from strop.source.adopt.names import Names
-from strop.source.code import Module
+from strop.source.code import Module, children, walk
 from strop.source.facts import Place
 
 _HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook")
@@ -23,26 +23,29 @@ class Mentions:
         self.others: dict[str, list[ast.AST]] = defaultdict(list)
         self.hooks: list[ast.AST] = []
         self.callees: dict[int, ast.Call] = {}  #: call by the identity of what it calls
-        self._collect(module.tree, "")
+        self._collect(walk(module.tree.body, (ast.ClassDef,)), "")
+        for node, cls in module.classes.items():
+            self._collect(walk(children(node), (ast.ClassDef,)), cls.name)
+        for found in self.others.values():
+            found.sort(key=lambda n: (n.lineno, n.col_offset))  # type: ignore[attr-defined]
 
-    def _collect(self, node: ast.AST, cls: str) -> None:
-        if isinstance(node, ast.ClassDef):
-            found = self.module.classes.get(node)
-            cls = found.name if found is not None else cls
-        elif isinstance(node, ast.Call):
-            self.callees[id(node.func)] = node
-        elif isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and node.value.id == "self":
-                self.own[node.attr].append((cls, node))
-            else:
-                self.others[node.attr].append(node)
-            if node.attr in _HOOKS:
-                self.hooks.append(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            for word in set(node.value.split(".")):
-                self.others[word].append(node)
-        for child in ast.iter_child_nodes(node):
-            self._collect(child, cls)
+    def _collect(self, nodes: Sequence[ast.AST], cls: str) -> None:
+        for node in nodes:
+            kind = node.__class__
+            if kind is ast.Call:
+                self.callees[id(node.func)] = node  # type: ignore[attr-defined,assignment]
+            elif isinstance(node, ast.Attribute):
+                if isinstance(node.value, ast.Name) and node.value.id == "self":
+                    self.own[node.attr].append((cls, node))
+                else:
+                    self.others[node.attr].append(node)
+                if node.attr in _HOOKS:
+                    self.hooks.append(node)
+            elif kind is ast.Constant:
+                text = node.value  # type: ignore[attr-defined]
+                if isinstance(text, str) and len(text) < 200:
+                    for word in set(text.split(".")):
+                        self.others[word].append(node)
 
 
 class Scope:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
-from strop.source.adopt.synth_dead import Dead
+from strop.source.adopt.synth_dead import Dead, blocks
 from strop.source.adopt.synth_state import checkpoint_shim
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
-from strop.source.code import Code
+from strop.source.code import Code, Module, walk
 from strop.source.facts import Edit, Place, Skipped
 from strop.source.files import Text, read
 
@@ -38,16 +38,21 @@ class Synthesis:
     imports: tuple[str, ...]
 
 
-def synthesise(match: Match, *, reading: Callable[[str], Text | Skipped] = read) -> Synthesis:
-    """The edits that put the rule's replacement in the place of a match; raises `CannotWrite` with a reason."""
-    return _Synthesis(match, reading).made()
+def synthesise(
+    match: Match, sources: dict[str, Source] | None = None, *, reading: Callable[[str], Text | Skipped] = read
+) -> Synthesis:
+    """The edits that put the rule's replacement in the place of a match; raises `CannotWrite` with a reason.
+
+    `sources` are the files that were read for other matches.
+    """
+    return _Synthesis(match, {} if sources is None else sources, reading).made()
 
 
 class _Synthesis:
-    def __init__(self, match: Match, reading: Callable[[str], Text | Skipped]) -> None:
+    def __init__(self, match: Match, sources: dict[str, Source], reading: Callable[[str], Text | Skipped]) -> None:
         self.match = match
         self.reading = reading
-        self.sources: dict[str, Source] = {}
+        self.sources = sources
         self.edits: list[Edit] = []
         if not match.rule.use:
             raise CannotWrite("the rule only reports", match.place)
@@ -293,7 +298,7 @@ class _Synthesis:
 
     def _free_attribute(self, beside: Definition, name: str) -> str:
         """A name that neither the class nor what is visible of its family uses."""
-        used = _attributes(beside.code.module.tree)
+        used = _attributes(beside.code.module)
         candidate, number = name, 2
         while candidate in used:
             candidate, number = f"{name}_{number}", number + 1
@@ -301,8 +306,9 @@ class _Synthesis:
 
 
 @lru_cache(maxsize=4)
-def _attributes(tree: ast.Module) -> frozenset[str]:
-    return frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute))
+def _attributes(module: Module) -> set[str]:
+    """Every attribute that a file mentions."""
+    return {n.attr for n in module.code.walk() if isinstance(n, ast.Attribute)}
 
 
 def _merged(edits: Iterable[Edit]) -> list[Edit]:
@@ -370,7 +376,7 @@ def _broken(text: str, expression: ast.expr, source: Source, statement: ast.stmt
     line = source.lines[expression.lineno - 1]
     after = source.lines[(expression.end_lineno or expression.lineno) - 1][expression.end_col_offset or 0 :]
     width = expression.col_offset + len(text) + len(after.rstrip())
-    if "\n" in text or width <= max(_WIDTH, source.width()) or not line:
+    if "\n" in text or width <= max(_WIDTH, source.width) or not line:
         return text
     try:
         call = ast.parse(text, mode="eval").body
@@ -410,13 +416,11 @@ def _comments(source: Source, node: ast.AST, *, to_line_end: bool = False) -> li
 
 
 def _block_of(code: Code, statement: ast.stmt) -> list[ast.stmt]:
-    for node in ast.walk(code.node):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and statement in block:
-                return block[block.index(statement) :]
+    for block in blocks(code):
+        if statement in block:
+            return block[block.index(statement) :]
     return [statement]
 
 
 def _inside(block: Sequence[ast.stmt], statement: ast.stmt) -> bool:
-    return any(statement is node for top in block for node in ast.walk(top))
+    return any(statement is node for node in walk(block))

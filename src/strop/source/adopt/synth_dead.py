@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
-from strop.source.code import Code
+from strop.source.code import Code, children, walk
 
 _HARMLESS_TESTS = (ast.Name, ast.Attribute, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant, ast.Load)
 _WITH_EFFECTS = frozenset({"unknown", "call", "module", "loop", "phi", "input", "dropout", "layer", "parameter"})
@@ -36,7 +36,13 @@ class Dead:
         self.roots = {id(root) for root in match.roots}
         self.replaced = [root.expression for root in match.roots if root.expression is not None]
         self.emptied: list[ast.stmt] = []
-        self._parents = {id(child): node for node in ast.walk(self.code.node) for child in ast.iter_child_nodes(node)}
+        self._parents = {id(child): node for node in self.code.walk() for child in children(node)}
+        self._blocks = list(blocks(self.code))
+        self._names: dict[str, list[ast.Name]] = defaultdict(list)
+        for node in self.code.walk():
+            if isinstance(node, ast.Name):
+                self._names[node.id].append(node)
+        self._held: dict[tuple[str, int], Node | None] = {}
         self.live: set[int] = set()
         self.nodes: set[int] = set()
         self.carried: set[int] = set()
@@ -54,12 +60,19 @@ class Dead:
         self.nodes = self._dead_nodes()
         self.carried = self._with_parts(moved)
         self.chosen = self._chosen()
+        self._held.clear()
 
     def holds(self, name: str, at: Node) -> Node | None:
         """The value of a local name where the replacement stands, once the chosen statements are gone."""
+        key = name, id(at)
+        if key not in self._held:
+            self._held[key] = self._holds(name, at)
+        return self._held[key]
+
+    def _holds(self, name: str, at: Node) -> Node | None:
         statement: ast.AST | None = at.statement
         while statement is not None and statement is not self.code.node:
-            block = next((b for b in self._blocks() if any(statement is one for one in b)), None)
+            block = next((b for b in self._blocks if any(statement is one for one in b)), None)
             if block is not None:
                 for other in reversed(block[: block.index(statement)]):  # type: ignore[arg-type]
                     if any(other is one for one in self.chosen) or name not in self._bound_in(other):
@@ -133,10 +146,13 @@ class Dead:
         return dead
 
     def _with_parts(self, moved: Iterable[Node]) -> set[int]:
-        """Values that are written out in the replacement, and what was computed for them alone."""
+        """Values that are written out in the replacement, and what their statements computed for them alone."""
         carried = {id(node) for node in moved}
         for node in reversed(self.match.graph.nodes):
-            if node.users and all(id(user) in carried for user in node.users) and id(node) not in self.live:
+            if not node.users or id(node) in self.live or not all(id(user) in carried for user in node.users):
+                continue
+            statement = self._own_statement(node)
+            if any(self._own_statement(user) is statement for user in node.users):
                 carried.add(id(node))
         return carried
 
@@ -195,7 +211,7 @@ class Dead:
     def _read_only_by(self, statement: ast.stmt, chosen: list[ast.stmt]) -> bool:
         """Whether the name is read at all, and only in code that goes."""
         name = _target(statement)
-        reads = [n for n in ast.walk(self.code.node) if isinstance(n, ast.Name) and n.id == name]
+        reads = self._names[name]
         loads = [n for n in reads if isinstance(n.ctx, ast.Load)]
         if not loads or len(reads) != len(loads) + 1:
             return False
@@ -226,8 +242,8 @@ class Dead:
         """Whether code that stays may see what the statement binds."""
         name = _target(statement)
         loop = self._loop_around(statement)
-        for node in ast.walk(self.code.node):
-            if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, (ast.Load, ast.Del)):
+        for node in self._names[name]:
+            if not isinstance(node.ctx, (ast.Load, ast.Del)):
                 continue
             if self._goes(node, chosen):
                 continue
@@ -243,7 +259,7 @@ class Dead:
 
     def _bound_between(self, statement: ast.stmt, read: ast.Name, name: str, chosen: list[ast.stmt]) -> bool:
         """A statement that stays, in the same block, binds the name anew before the read."""
-        for block in self._blocks():
+        for block in self._blocks:
             if not any(statement is one for one in block):
                 continue
             for other in block:
@@ -255,13 +271,6 @@ class Dead:
                 if _within(read, other):
                     return False
         return False
-
-    def _blocks(self) -> Iterator[list[ast.stmt]]:
-        for node in ast.walk(self.code.node):
-            for field in ("body", "orelse", "finalbody"):
-                block = getattr(node, field, None)
-                if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                    yield block
 
     def _loop_around(self, statement: ast.stmt) -> ast.AST | None:
         node = self._parents.get(id(statement))
@@ -308,9 +317,19 @@ class Dead:
 
     def _mark_emptied(self, removed: list[ast.stmt]) -> None:
         gone = {id(statement) for statement in removed}
-        for block in self._blocks():
+        for block in self._blocks:
             if all(id(statement) in gone for statement in block):
                 self.emptied.append(block[-1])
+
+
+def blocks(code: Code) -> Iterator[list[ast.stmt]]:
+    """The lists of statements in a function."""
+    for node in code.walk():
+        if isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case, ast.Module)):
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(node, field, None)
+                if isinstance(block, list) and block:
+                    yield block
 
 
 def _target(statement: ast.stmt) -> str:
@@ -324,7 +343,7 @@ def _target(statement: ast.stmt) -> str:
 
 
 def _bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
-    for node in ast.walk(statement):
+    for node in walk([statement]):
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             yield node.id, node
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
@@ -332,7 +351,7 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _names_stored(statement: ast.Assign) -> set[str]:
-    found = (node for target in statement.targets for node in ast.walk(target))
+    found = (node for target in statement.targets for node in walk([target]))
     return {node.id for node in found if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 

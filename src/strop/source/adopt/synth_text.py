@@ -13,11 +13,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.operations import LAYERS
-from strop.source.code import Code
+from strop.source.code import Code, walk
 from strop.source.facts import Place
 
 _PART = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)(?::(?P<argument>[A-Za-z_]\w*))?")
@@ -103,7 +103,9 @@ class Source:
             column = len(line) - len(rest) + 1
         return Place(place.file, place.line, column, place.line, column)
 
+    @cached_property
     def width(self) -> int:
+        """Of its longest line."""
         return max((len(line.rstrip()) for line in self.lines), default=0)
 
 
@@ -290,15 +292,25 @@ class Words:
 
     def _of_same_type(self, name: str, expression: ast.expr, value: Node | None) -> str | None:
         """For `w.dtype`, where `w` is computed no more: the first tensor that it was computed from."""
-        reads = [node for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id == name]
-        asked = [
-            n.value for n in ast.walk(expression) if isinstance(n, ast.Attribute) and n.attr in ("dtype", "device")
-        ]
+        reads = [node for node in walk([expression]) if isinstance(node, ast.Name) and node.id == name]
+        asked = [n.value for n in walk([expression]) if isinstance(n, ast.Attribute) and n.attr in ("dtype", "device")]
         if value is None or value not in self.match.nodes or not all(any(r is a for a in asked) for r in reads):
             return None
-        inner = {id(node) for node in self.match.nodes}
-        outer = [node for node in self.match.bound.values() if id(node) not in inner and not node.is_scalar]
-        return next((self._name(node) for node in outer if self._name(node)), None)
+        for node in self._made_of(value):
+            plain = self._without_casts(node)
+            said = self._name(node) or (self._name(plain) if plain is not node else None)
+            if said is not None:
+                return said
+        return None
+
+    def _made_of(self, value: Node) -> Iterator[Node]:
+        """The tensors outside of the match that a value inside it is computed from, the first operand first."""
+        inner = {id(node) for node in (*self.match.nodes, *self.match.skipped)}
+        for node in value.inputs:
+            if id(node) in inner:
+                yield from self._made_of(node)
+            elif not node.is_scalar:
+                yield node
 
     def _as_written(self, node: Node) -> str:
         """A constant in the words of the source (`-1e9`, `self.scale`), where they can be said again."""
@@ -352,7 +364,7 @@ class Words:
         if not names:
             return None
         expression = self.at.expression
-        used = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)} if expression is not None else set()
+        used = {n.id for n in walk([expression]) if isinstance(n, ast.Name)} if expression is not None else set()
         chosen = next((name for name in names if name in used), names[0])
         self.relied.append(node)
         self.said[chosen] = node
@@ -367,7 +379,7 @@ class Words:
 
     def _reads(self, expression: ast.expr, moment: int) -> Iterator[tuple[str, Node | None]]:
         """The local names in an expression, with what they held when it was evaluated."""
-        for read in ast.walk(expression):
+        for read in walk([expression]):
             history = self.match.graph.bindings.get(read.id) if isinstance(read, ast.Name) else None
             if history is not None:
                 at = bisect_right([when for when, _ in history], moment) - 1

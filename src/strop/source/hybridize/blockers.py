@@ -11,7 +11,7 @@ from strop.source.heap import Object
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret import Program
 from strop.source.rules import declare
-from strop.source.values import Const, Primitive, Tensor, Value
+from strop.source.values import Const, Primitive, Tensor, Unknown, Value
 
 EAGER_ONLY = declare(
     "STR138",
@@ -115,10 +115,10 @@ def _takes_tensor(event: Call) -> bool:
 
 
 def _bad_name(event: Call) -> bool:
+    """Some call passes something else than text or None."""
     value = dict(event.kwargs).get("name")
-    if value is None or not value.is_known():
-        return False
-    return not any(isinstance(a, (Const, Primitive)) and a.type in ("str", "NoneType") for a in value.atoms)
+    known = [atom for atom in value.atoms if not isinstance(atom, Unknown)] if value is not None else []
+    return any(not (isinstance(a, (Const, Primitive)) and a.type in ("str", "NoneType")) for a in known)
 
 
 def _iterations(program: Program, id: str, events: list[Event]) -> Iterator[Reason]:

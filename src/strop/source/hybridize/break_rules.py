@@ -179,7 +179,7 @@ def _write(event: Write) -> Iterator[Break]:
         yield Break(
             "tensor-state", "Failed to mutate tensor data attribute", f"`{event.target}` is replaced", event.place
         )
-    elif any(isinstance(atom, Function) for atom in event.to.atoms):
+    elif any(isinstance(atom, (Function, ClassAtom)) for atom in event.to.atoms):
         yield Break("python-object", "setattr() on unsupported type", f"`{event.target}` is set", event.place)
 
 

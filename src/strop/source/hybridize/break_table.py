@@ -45,6 +45,12 @@ def table() -> dict[str, tuple[Entry, ...]]:
     return {name: tuple(entries) for name, entries in found.items()}
 
 
+@lru_cache(maxsize=1)
+def random_names() -> frozenset[str]:
+    """What draws other random numbers once it is compiled."""
+    return frozenset(tomllib.loads(_TABLE.read_text(encoding="utf-8"))["random"]["names"].split())
+
+
 def lookup(program: Program, code: Code, event: Call, target: str) -> Entry | None:
     """The entry that applies: those of the name itself first, then those of longer prefixes."""
     entries = table()

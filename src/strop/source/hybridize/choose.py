@@ -18,6 +18,7 @@ from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.break_table import lookup
 from strop.source.hybridize.breaks import breaks, own_breaks
+from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.parameters import computes_tensors
 from strop.source.hybridize.syntax import guards_of, node_at, reaching
 from strop.source.interpret import Program
@@ -164,12 +165,14 @@ def is_covered(program: Program, id: str, seen: frozenset[str] = frozenset()) ->
         code = program.code(caller)
         if isinstance(code.node, (ast.Module, ast.ClassDef)) or caller in seen:
             return None
-        if not isinstance(code.node, ast.Lambda) and not _is_chosen(program, caller, seen | {id}):
+        if not isinstance(code.node, ast.Lambda) and not is_chosen(program, caller, seen | {id}):
             return None
+        if code not in program.graphs and streams(program, caller) and not streams(program, id):
+            return None  # the caller is chosen on weaker grounds
     return callers[0]
 
 
-def _is_chosen(program: Program, id: str, seen: frozenset[str]) -> bool:
+def is_chosen(program: Program, id: str, seen: frozenset[str]) -> bool:
     """Compiled already, to be compiled, or covered in turn."""
     mark = program.graph(id)
     if mark is not None and mark.by == "torch.compile":

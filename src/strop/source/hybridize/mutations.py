@@ -1,7 +1,8 @@
 """What a compiled function does otherwise than an eager one, without anybody saying so.
 
 Dynamo of PyTorch 2.13 replays writes to globals, attributes, lists, dicts, sets, closures and buffers after the graph
-has run, so those are kept. Two things are not: NumPy's random stream, and the cache of `functools.lru_cache`.
+has run, so those are kept. Three things are not: the streams of random numbers, PyTorch's (Inductor draws its own
+unless `torch._inductor.config.fallback_random` is set) and NumPy's, and the cache of `functools.lru_cache`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from strop.source.code import Code
 from strop.source.effects import Effects
 from strop.source.events import Call
 from strop.source.facts import Reason
+from strop.source.hybridize.break_table import random_names
 from strop.source.hybridize.syntax import reaching
 from strop.source.hybridize.torch_rules import CACHE_BYPASSED, OTHER_RANDOM_NUMBERS
 from strop.source.interpret import Program
 
 _CACHES = ("lru_cache", "cache")
+_ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 
 
 def silent_changes(program: Program, effects: Effects, id: str) -> list[Reason]:
@@ -34,6 +37,37 @@ def silent_changes(program: Program, effects: Effects, id: str) -> list[Reason]:
             message = f"`{code.name}` is cached, and does what it does at every call when compiled"
             found.append(Reason(CACHE_BYPASSED, message, chain[-1] if chain else code.place(), chain))
     return found
+
+
+def streams(program: Program, id: str) -> list[str]:
+    """What must not matter for results to stay the same: operations that draw random numbers."""
+    if not program.reaches(id, "torch streams", lambda code: any(_random(program, code))):
+        return []
+    found: dict[str, None] = {}
+    for other, _ in reaching(program, id):
+        for event, target in _random(program, program.code(other)):
+            name = target.removesuffix(".__call__")
+            text = "compiled code has a stream of its own, unless `torch._inductor.config.fallback_random` is set"
+            found[f"`{name}` at {event.place} may draw other random numbers: {text}"] = None
+    return list(found)
+
+
+def _random(program: Program, code: Code) -> Iterator[tuple[Call, str]]:
+    if isinstance(code.node, (ast.Module, ast.ClassDef)):
+        return
+    for event in program.events(code.id):
+        if not isinstance(event, Call):
+            continue
+        given = dict(event.kwargs)
+        for target in event.targets:
+            if target == _ATTENTION:
+                rate = given.get("dropout_p")
+                if rate is not None and rate.constant() != 0:
+                    yield event, target
+            elif target not in random_names() or "generator" in given:
+                continue
+            elif "training" not in given or given["training"].constant() is not False:
+                yield event, target
 
 
 def _draws(program: Program, code: Code) -> Iterator[Call]:

@@ -141,11 +141,11 @@ def compiled_in_loops(program: Program, code: Code) -> list[Reason]:
         if not isinstance(event, Call) or "torch.compile" not in event.targets or _is_decorator(code, event.place):
             continue
         node = node_at(program, code, event.place)
-        if node is not None and _in_loop(code, event.place):
+        if node is not None and is_in_loop(code, event.place):
             found.append(Reason(COMPILED_IN_LOOP, "`torch.compile` is called in a loop", event.place))
         elif not isinstance(code.node, ast.Module):
             for caller, place in program.callers(code.id):
-                if _in_loop(program.code(caller), place):
+                if is_in_loop(program.code(caller), place):
                     message = f"`torch.compile` is called whenever `{code.name}` is, and a loop calls that"
                     found.append(Reason(COMPILED_IN_LOOP, message, event.place, (place,)))
                     break
@@ -160,7 +160,8 @@ def _is_decorator(code: Code, place: Place) -> bool:
     return False
 
 
-def _in_loop(code: Code, place: Place) -> bool:
+def is_in_loop(code: Code, place: Place) -> bool:
+    """Whether a place runs once for every round of a loop of its function."""
     return any(
         isinstance(node, _LOOPS)
         and node.lineno <= place.line <= (node.end_lineno or node.lineno)

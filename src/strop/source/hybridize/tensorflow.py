@@ -16,6 +16,7 @@ be determined, `keep` for every other reason.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 
 from strop.source.code import Code
 from strop.source.effects import Effects
@@ -24,7 +25,7 @@ from strop.source.facts import Action, Edit, Finding, Function, Place, Reason
 from strop.source.hybridize import signature
 from strop.source.hybridize.blockers import blockers
 from strop.source.hybridize.parameters import Evidence, origin, own_parameters
-from strop.source.hybridize.tracing import hazards
+from strop.source.hybridize.tracing import hazards, streams
 from strop.source.interpret import Program
 from strop.source.rules import declare
 from strop.source.values import Library
@@ -153,10 +154,7 @@ def judge(program: Program, effects: Effects, id: str, facts: Function, found: E
     _common_reasons(program, effects, id, facts)
     verdict = _graph_function(program, id, facts, found) if is_graph else _eager_function(program, id, facts, found)
     facts.verdict = verdict
-    if verdict in ("to_graph", "lift_primitive"):
-        facts.assumptions += _assumptions(program, id, facts)
-    if verdict == "add_signature" and "shape=None" in (facts.signature or ""):
-        facts.assumptions.append("the function needs no more of its tensors than their dtypes while it is traced")
+    facts.assumptions += _ASSUMPTIONS.get(verdict, _nothing)(program, id, facts)
     _rate(facts)
     return _findings(program, id, facts)
 
@@ -319,8 +317,8 @@ def _only_graph_callers(program: Program, code: Code, seen: set[Code]) -> bool:
     )
 
 
-def _assumptions(program: Program, id: str, facts: Function) -> list[str]:
-    """What a graph freezes: values of variables that something writes later, clocks, random numbers of Python."""
+def _becomes_graph(program: Program, id: str, facts: Function) -> list[str]:
+    """What a graph freezes or refuses: values of variables that something writes later, clocks, random numbers."""
     found: dict[str, None] = {}
     if facts.primitive_parameter is None:
         found["no caller outside the project passes Python numbers"] = None
@@ -329,17 +327,50 @@ def _assumptions(program: Program, id: str, facts: Function) -> list[str]:
             found[f"the recursion of `{program.code(other).name}`, which it calls, ends while the graph is traced"] = (
                 None
             )
+    found.update(dict.fromkeys(_frozen(program, id, "the same")))
+    found.update(dict.fromkeys(hazards(program, id)))
+    return list(found)
+
+
+def _becomes_eager(program: Program, id: str, facts: Function) -> list[str]:
+    """What the graph had frozen, and eager code reads anew at every call."""
+    return list(dict.fromkeys(_frozen(program, id, "another")))
+
+
+def _gets_signature(program: Program, id: str, facts: Function) -> list[str]:
+    found = []
+    if "shape=None" in (facts.signature or ""):
+        found.append("the function needs no more of its tensors than their dtypes while it is traced")
+    if "None" in (facts.signature or ""):
+        found += [text for other, _ in program.reached(id) for text in streams(program, other)]
+    return found
+
+
+def _nothing(program: Program, id: str, facts: Function) -> list[str]:
+    return []
+
+
+_ASSUMPTIONS: dict[Action, Callable[[Program, str, Function], list[str]]] = {
+    "to_graph": _becomes_graph,
+    "lift_primitive": _becomes_graph,
+    "to_eager": _becomes_eager,
+    "add_signature": _gets_signature,
+}
+
+
+def _frozen(program: Program, id: str, value: str) -> Iterator[str]:
+    """What Python reads once for a graph and at every call without: other verdicts see the same from either side."""
+    for other, _ in program.reached(id):
         for event in program.events(other):
             if isinstance(event, Read) and event.kind != "variables":
                 if not any(isinstance(atom, Library) for atom in event.value.atoms):
-                    found[f"`{event.target}`, read at {event.place}, does not change between calls"] = None
+                    yield f"`{event.target}`, read at {event.place}, does not change between calls"
             elif isinstance(event, Call):
                 for target in event.targets:
                     api = program.apis.find(target)
                     if api is not None and api.extra.get("frozen"):
-                        found[f"`{target}` at {event.place} may give the same value at every call"] = None
-    found.update(dict.fromkeys(hazards(program, id)))
-    return list(found)
+                        yield f"`{target}` at {event.place} may give {value} value at every call"
+        yield from streams(program, other)
 
 
 def tensorflow_name(program: Program, code: Code) -> str:

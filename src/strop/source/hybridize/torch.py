@@ -22,7 +22,7 @@ from strop.source.hybridize import fixes_torch, recompiles
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.breaks import own_breaks
 from strop.source.hybridize.choose import Status, is_candidate, is_covered, status
-from strop.source.hybridize.mutations import silent_changes
+from strop.source.hybridize.mutations import silent_changes, streams
 from strop.source.hybridize.parameters import Evidence
 from strop.source.hybridize.torch_rules import COMPILED, COVERED, NO_COMPUTATION, TO_GRAPH, UNDETERMINED
 from strop.source.interpret import Program
@@ -47,7 +47,7 @@ def judge(program: Program, effects: Effects, id: str, facts: Function, found: E
     silent = silent_changes(program, effects, id)
     facts.reasons += [*repeated[:4], *silent[:4]]
     _decide(program, id, facts, state, bool(repeated))
-    _rate(facts, state, bool(repeated or silent))
+    _rate(program, id, facts, state, bool(repeated or silent))
     if facts.graph or facts.verdict == "to_graph":
         facts.reasons += [*recompiles.per_value(program, id), *recompiles.shapes(program, id)]
     return _findings(program, code, facts, state)
@@ -95,7 +95,7 @@ def _decide(program: Program, id: str, facts: Function, state: Status, repeated:
         facts.verdict = "to_graph"
 
 
-def _rate(facts: Function, state: Status, changes: bool) -> None:
+def _rate(program: Program, id: str, facts: Function, state: Status, changes: bool) -> None:
     unclear = facts.verdict == "unknown" and [r.message for r in facts.reasons if r.code == UNDETERMINED] == [_UNCLEAR]
     if state.certain or (facts.verdict == "unknown" and not unclear):
         facts.safety = "unsafe"
@@ -106,6 +106,8 @@ def _rate(facts: Function, state: Status, changes: bool) -> None:
         text = f"not (`{b.unless}`) whenever it runs compiled: otherwise {b.message}"
         if text not in facts.assumptions:
             facts.assumptions.append(text)
+    if facts.verdict == "to_graph":
+        facts.assumptions += streams(program, id)
     for stranger in state.strangers:
         facts.assumptions.append(f"`{stranger.text}` can be traced")
     facts.safety = "safe-if" if facts.assumptions or changes else "safe"

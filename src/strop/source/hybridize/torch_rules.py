@@ -293,9 +293,10 @@ BREAKS = {
     "python-object": declare(
         "STR178",
         "python-object",
-        """A class is defined, or an attribute of a function is set, inside the function.
+        """A class is defined, or an attribute of a class or function is set, inside the function.
 
-        Dynamo makes no classes, and keeps no attributes of functions. Define the class at module level.
+        Dynamo makes no classes, and sets no attributes of classes and functions. Define the class at module level, and
+        count in an attribute of an object.
         """,
     ),
 }

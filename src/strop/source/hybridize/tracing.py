@@ -53,6 +53,19 @@ def hazards(program: Program, id: str) -> list[str]:
     return list(found)
 
 
+def streams(program: Program, id: str) -> Iterator[str]:
+    """Operations of a function's own that keep their place in a stream of random numbers."""
+    if program.code(id).short == "build":
+        return
+    for event in program.events(id):
+        if not isinstance(event, Call):
+            continue
+        for target in event.targets:
+            api = program.apis.find(target)
+            if api is not None and api.extra.get("stream"):
+                yield f"`{target}` at {event.place} may draw other random numbers: a graph has streams of its own"
+
+
 def _inside(program: Program, code: Code) -> Iterator[str]:
     """Hazards of one function's own statements; they are its callers', too."""
     if code.short == "build" or isinstance(code.node, (ast.ClassDef, ast.Module)):

@@ -35,7 +35,9 @@ def summary(scan: Scan) -> str:
     fixable = sum(finding.fixable for finding in scan.findings)
     found = plural(len(scan.findings), "finding") if scan.findings else "nothing found"
     fix = f" ({fixable:,} fixable)" if fixable else ""
-    looked = f"{plural(len(scan.functions), 'function')}, {plural(scan.files, 'file')}, {plural(scan.lines, 'line')}"
+    counts = {"function": len(scan.functions), "file": scan.files, "line": scan.lines}
+    judged = {noun: count for noun, count in counts.items() if count or noun != "function"}  # kernels need no verdicts
+    looked = ", ".join(plural(count, noun) for noun, count in judged.items())
     skipped = f"; {plural(len(scan.skipped), 'file')} skipped" if scan.skipped else ""
     return f"{found}{fix} in {looked}{skipped}"
 

@@ -24,7 +24,8 @@ call of layer `name`; (`add`, name, template) adds `self.name = text` after the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from strop.source.facts import Place
@@ -57,6 +58,27 @@ class Expression:
     repeat: str = ""
     bind: str = ""
     place: Place = field(default=Place("", 0), compare=False)
+
+    @cached_property
+    def once(self) -> Expression:
+        """The call itself, which is there."""
+        return replace(self, repeat="")
+
+    @cached_property
+    def alternatives(self) -> tuple[Expression, ...]:
+        """Of `either`, each under the name of the line."""
+        return tuple(replace(one, bind=one.bind or self.bind) for one in self.children)
+
+    @cached_property
+    def terms(self) -> tuple[Expression, ...]:
+        """Of a sum or product, with those of inner ones."""
+        return tuple(
+            term
+            for child in self.children
+            for term in (
+                child.terms if child.kind == "call" and child.name == self.name and not child.repeat else (child,)
+            )
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,184 @@
+"""Strassen's matrix product: rows, columns and the sum are halved, and 7 products of halves make what takes 8 directly.
+
+    U[i] = ±W11 ± W12 ± W21 ± W22                  # seven combinations of the weight's quarters: computed once
+    for each strip of row pairs (r, r + half):
+      V[i] = ±X11 ± X12 ± X21 ± X22                # per pair and half of the sum
+      for each block of column pairs:
+        M[i] = V[i]·U[i]                           # 7 products
+        y = ±M[i] … + bias                         # four results per pair of rows and of columns
+
+Another algorithm for `linear` and for 1×1 convolutions, not the one that lowering takes by itself: scheduling chooses
+it where it pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from strop.core.passes import Verdict, no, yes
+from strop.graph.ir import Node
+from strop.loops.index import Index, index_of
+from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
+from strop.loops.lower import Context, as_index, store
+from strop.loops.lower.contractions import accumulate, inside, parallel, reducing, value_of
+from strop.loops.lower.pointwise import apply
+
+#: of the quarters 11, 12, 21, 22 of the left factor, one row per product
+LEFT = ((1, 0, 0, 1), (0, 0, 1, 1), (1, 0, 0, 0), (0, 0, 0, 1), (1, 1, 0, 0), (-1, 0, 1, 0), (0, 1, 0, -1))
+#: of those of the right factor
+RIGHT = ((1, 0, 0, 1), (1, 0, 0, 0), (0, 1, 0, -1), (-1, 0, 1, 0), (0, 0, 0, 1), (1, 1, 0, 0), (0, 0, 1, 1))
+#: of the products, one row per quarter of the result
+RESULT = ((1, 0, 0, 1, -1, 0, 1), (0, 0, 1, 0, 1, 0, 0), (0, 1, 0, 1, 0, 0, 0), (1, -1, 1, 0, 0, 1, 0))
+PRODUCTS = len(LEFT)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A matrix product: rows of the input, what is summed up, columns of the result."""
+
+    rows: int
+    depth: int
+    columns: int
+    flat: bool  # rows are one dimension, so that those that fill up the last strip are cheap to leave out
+
+
+def sizes_of(node: Node) -> Sizes:
+    columns, depth = node.inputs[1].shape[:2]
+    outer = (node.shape[0], *node.shape[2:]) if node.op == "conv" else node.shape[:-1]
+    return Sizes(prod(outer), depth, columns, sum(extent > 1 for extent in outer) < 2)
+
+
+def strassen_applies(node: Node) -> Verdict:
+    """Whether an operator can be computed this way, and why not."""
+    if node.op == "conv":
+        attrs, taps = node.attrs, prod(node.inputs[1].shape[2:])
+        plain = not attrs["transposed"] and attrs["groups"] == 1 and taps == 1 and set(attrs["stride"]) == {1}
+        if not plain or any(map(any, attrs["padding"])):
+            return no("Strassen's product computes convolutions of 1×1 taps at stride 1")
+    elif node.op != "linear":
+        return no("Strassen's product computes `linear` and 1×1 convolutions")
+    if node.dtype not in ("f32", "f64"):
+        return no(f"Strassen's product computes with f32 and f64, not {node.dtype}")
+    sizes = sizes_of(node)
+    if sizes.depth % 2 or sizes.columns % 2:
+        return no(f"Strassen's product halves the sum and the columns: {sizes.depth} and {sizes.columns}")
+    return yes()
+
+
+def strassen(c: Context, strip: int, rows: int, block: int) -> list[Nest]:
+    """The nests. `strip` times `rows` pairs of rows share a pass over the weights, `rows` of them and `block` pairs of
+    columns a set of products."""
+    plan = _Plan(c, sizes_of(c.node), strip, rows, block)
+    weights = c.temporary("u", c.dtype, (plan.blocks, PRODUCTS, plan.depth, block))
+    return [_combine_weights(plan, weights), _multiply(plan, weights)]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    c: Context
+    sizes: Sizes
+    strip: int
+    rows: int
+    block: int
+
+    @property
+    def strips(self) -> int:
+        return -(-self.sizes.rows // (2 * self.strip * self.rows))
+
+    @property
+    def half(self) -> int:
+        """Pairs of rows."""
+        return self.strips * self.strip * self.rows
+
+    @property
+    def depth(self) -> int:
+        return self.sizes.depth // 2
+
+    @property
+    def columns(self) -> int:
+        return self.sizes.columns // 2
+
+    @property
+    def blocks(self) -> int:
+        return self.columns // self.block
+
+    def place(self, row: Index, channel: Index) -> tuple[Index, ...]:
+        """Where a row's element lies in the input or the result."""
+        shape = self.c.node.shape
+        outer = (shape[0], *shape[2:]) if self.c.node.op == "conv" else shape[:-1]
+        found = [index_of(0) for _ in outer]
+        several = [i for i, extent in enumerate(outer) if extent > 1]
+        for i in reversed(several[1:]):
+            found[i], row = row % outer[i], row // outer[i]
+        if several:
+            found[several[0]] = row
+        return (found[0], channel, *found[1:]) if self.c.node.op == "conv" else (*found, channel)
+
+
+def _combine_weights(plan: _Plan, target: Buffer) -> Nest:
+    """W is the right factor turned: its rows are columns of the result."""
+    c = plan.c
+    ob, k, oi = parallel("ob", plan.blocks), parallel("k", plan.depth), parallel("oi", plan.block)
+    column = as_index(ob) * plan.block + as_index(oi)
+    taps = (0,) * (len(c.node.inputs[1].shape) - 2)
+    quarters = [
+        c.read(1, column + j * plan.columns, as_index(k) + i * plan.depth, *taps) for i in (0, 1) for j in (0, 1)
+    ]
+    body = [store(target, (ob, i, k, oi), _combined(row, quarters)) for i, row in enumerate(RIGHT)]
+    return c.nest((ob, oi, k), *body, suffix="weights")
+
+
+def _multiply(plan: _Plan, weights: Buffer) -> Nest:
+    c = plan.c
+    s, g, ob = parallel("s", plan.strips), parallel("g", plan.strip), parallel("ob", plan.blocks)
+    v = c.scratch("v", c.dtype, (plan.strip, PRODUCTS, plan.rows, plan.depth))
+    m = c.scratch("m", c.dtype, (PRODUCTS, plan.rows, plan.block))
+    acc = c.scratch("acc", c.dtype)
+    xi, q, oi = parallel("xi", PRODUCTS), parallel("q", plan.rows), parallel("oi", plan.block)
+    k = reducing("k", plan.depth)
+    left, right = Load(v, tuple(map(as_index, (g, xi, q, k)))), Load(weights, tuple(map(as_index, (ob, xi, k, oi))))
+    products = Nest((xi, q, oi), (*accumulate(acc, (k,), left, right), store(m, (xi, q, oi), value_of(acc))), (acc,))
+    each = Nest((ob, g), (products, _results(plan, m, s, g, ob)), (m,))
+    return c.nest((s,), _combine_rows(plan, s, v), each, scratch=(v,))
+
+
+def _combine_rows(plan: _Plan, s: Loop, target: Buffer) -> Nest:
+    c = plan.c
+    f, p, ic = parallel("f", plan.strip), parallel("p", plan.rows), parallel("ic", plan.depth)
+    pair = (as_index(s) * plan.strip + as_index(f)) * plan.rows + as_index(p)
+    quarters = [
+        c.read(0, *plan.place(row, as_index(ic) + j * plan.depth))
+        for row in (pair, (pair + plan.half) % plan.sizes.rows)  # what hangs over is read from the front, in vain
+        for j in (0, 1)
+    ]
+    body = [store(target, (f, i, p, ic), _combined(row, quarters)) for i, row in enumerate(LEFT)]
+    return Nest((f, p, ic), tuple(body))
+
+
+def _results(plan: _Plan, m: Buffer, s: Loop, g: Loop, ob: Loop) -> Nest:
+    c = plan.c
+    r, oj = parallel("r", plan.rows), parallel("oj", plan.block)
+    ti, tj = parallel("ti", 2), parallel("tj", 2)
+    pair = (as_index(s) * plan.strip + as_index(g)) * plan.rows + as_index(r)
+    column = as_index(ob) * plan.block + as_index(oj) + as_index(tj) * plan.columns
+    row = pair + as_index(ti) * plan.half
+    tile = c.scratch("y", c.dtype, (2, 2))
+    products = [Load(m, (index_of(i), as_index(r), as_index(oj))) for i in range(PRODUCTS)]
+    body: list[Store | Nest] = [store(tile, divmod(i, 2), _combined(signs, products)) for i, signs in enumerate(RESULT)]
+    value: Expr = Load(tile, (as_index(ti), as_index(tj)))
+    if len(c.node.inputs) == 3:
+        value = apply("add", value, c.read(2, column))
+    guards = inside((row, plan.sizes.rows))
+    body.append(Nest((ti, tj), (replace(store(c.out, plan.place(row, column), value), guards=guards),)))
+    return Nest((r, oj), tuple(body), (tile,))
+
+
+def _combined(signs: Sequence[int], values: Sequence[Expr]) -> Expr:
+    """Σ ±value; what is added goes first."""
+    terms = sorted(((sign, i) for i, sign in enumerate(signs) if sign), reverse=True)
+    total = values[terms[0][1]]
+    for sign, i in terms[1:]:
+        total = apply("add" if sign > 0 else "sub", total, values[i])
+    return total

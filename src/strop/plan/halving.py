@@ -1,0 +1,120 @@
+"""Whether a matrix product is computed by Strassen's seven products of halves, and how.
+
+Chosen by the cycles that each way would take. One multiply-add of eight is saved; sums of rows, sums of products and
+rows that fill up the last tile cost, and so does a weight that is read in seven combinations of its four quarters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from strop.core.target import Target
+from strop.graph.ir import Node
+from strop.loops.ir import Nest
+from strop.loops.lower import Context
+from strop.loops.lower.strassen import PRODUCTS, Sizes, sizes_of, strassen, strassen_applies
+from strop.plan.tiles import FMA_LATENCY
+
+#: below, what is saved is less than what is spent around it
+FEWEST_ROWS, SHORTEST_SUM, FEWEST_COLUMNS = 64, 256, 128
+EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.95
+WORTH = 1.02  # times as fast, from which it is taken
+RESULTS = 24.0  # cycles per vector of columns and pair of rows for making four results of seven products
+SUMS = 12.0  # the same for making seven sums of four parts of rows
+LOADS = 0.08  # of a load's time that multiply-adds do not hide
+HIDDEN = 0.15  # of the bandwidth from some level that products may ask for without waiting
+MOST_STRIPS = 64
+FEWEST_IN_TILE, MOST_ROWS = 4, 14
+
+
+@dataclass(frozen=True)
+class Strassen:
+    """`strip` times `rows` pairs of rows share a pass over the weights, `block` pairs of columns a set of products."""
+
+    strip: int
+    rows: int
+    block: int
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return strassen(c, self.strip, self.rows, self.block)
+
+    def __str__(self) -> str:
+        return f"Strassen, tiles of {self.rows} pairs of rows and {self.block} pairs of columns"
+
+
+def choose_strassen(node: Node, target: Target, threads: int) -> Strassen | None:
+    """Strassen's product where it takes less time; None is the direct one."""
+    if not strassen_applies(node) or not _constant(node.inputs[1]):
+        return None
+    sizes = sizes_of(node)
+    if sizes.rows < FEWEST_ROWS or sizes.depth < SHORTEST_SUM or sizes.columns < FEWEST_COLUMNS:
+        return None
+    lanes = target.lanes(node.dtype)
+    direct = sizes.rows * sizes.depth * sizes.columns / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT
+    made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target))
+    cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
+    return best if WORTH * cycles < direct else None
+
+
+def _constant(node: Node) -> bool:
+    """Whether a value depends on parameters alone."""
+    seen, left = {node}, [node]
+    while left:
+        one = left.pop()
+        if one.op == "input":
+            return False
+        fresh = [other for other in one.inputs if other not in seen]
+        seen.update(fresh)
+        left += fresh
+    return True
+
+
+def _candidates(sizes: Sizes, lanes: int, target: Target) -> Iterator[Strassen]:
+    """Tiles that fit the registers, in strips of several sizes."""
+    pairs = -(-sizes.rows // 2)
+    for vectors in (1, 2, 3, 4):
+        if (sizes.columns // 2) % (vectors * lanes):
+            continue
+        for rows in range(FEWEST_IN_TILE, MOST_ROWS + 1):
+            if rows * vectors + min(rows, vectors) + 1 > target.vector_registers:
+                break
+            tiles = -(-pairs // rows)
+            for strip in sorted({-(-tiles // strips) for strips in range(1, min(tiles, MOST_STRIPS) + 1)}):
+                covered = 2 * -(-tiles // strip) * strip * rows
+                if covered == sizes.rows or (sizes.flat and covered <= 2 * sizes.rows):
+                    yield Strassen(strip, rows, vectors * lanes)
+
+
+def _cycles(one: Strassen, sizes: Sizes, lanes: int, target: Target, threads: int) -> float:
+    strips = -(-sizes.rows // (2 * one.strip * one.rows))
+    pairs = strips * one.strip * one.rows
+    columns, depth = sizes.columns // 2, sizes.depth // 2
+    step = _step(one.rows, one.block // lanes, target)
+    products = PRODUCTS * pairs / one.rows * columns / one.block * depth * step / EFFICIENCY_PRODUCTS
+    # tiles of a strip read a block's weights again and again, while those of the next one arrive
+    first = _waits(one.block, step, PRODUCTS * depth * columns * 4, target)
+    again = _waits(one.block, step, PRODUCTS * depth * one.block * 4, target)
+    waits = (first + (one.strip - 1) * again) / one.strip
+    ends = pairs * (columns / lanes * RESULTS + depth / lanes * SUMS)
+    rows, results = (4 * sizes.rows * size for size in (sizes.depth, sizes.columns))
+    moved = sum(size / _rate(size, target) for size in (rows, results) if size > target.l2 // 2)
+    shared = 1 if strips == 1 else strips / (-(-strips // threads) * threads)
+    return (products * (1 + waits) + ends + moved) / shared
+
+
+def _step(rows: int, vectors: int, target: Target) -> float:
+    """Cycles of a step of a tile: multiply-adds, and loads of a row's element each and of the block's vectors."""
+    loads = rows / 2 + vectors * target.vector_bytes / target.bandwidth[0]
+    return max(rows * vectors / target.fma_per_cycle, loads, FMA_LATENCY) + LOADS * loads
+
+
+def _waits(block: int, step: float, held: int, target: Target) -> float:
+    """How much longer steps take that read a block's elements from where so many bytes are held."""
+    return max(block * 4 / step / _rate(held, target) - HIDDEN, 0)
+
+
+def _rate(size: int, target: Target) -> float:
+    """Bytes per cycle from where so many bytes are held."""
+    level = next((level for level, held in ((1, 7 * target.l2 // 10), (2, target.l3 // 2)) if size <= held), 3)
+    return target.bandwidth[level]

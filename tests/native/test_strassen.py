@@ -1,0 +1,63 @@
+"""Strassen's product in machine code, with what is fused into it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import strop
+from strop.core.target import Target
+from strop.graph.ir import Node
+from strop.loops.lower.strassen import strassen_applies
+from strop.plan import algorithms
+from strop.plan.halving import Strassen
+from strop.session import Session
+
+
+class Block(nn.Module):
+    def __init__(self, depth: int, columns: int) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(depth, columns), nn.Linear(columns, depth)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(nn.functional.gelu(self.up(x)))
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it pays depends on the machine; that it is right doesn't."""
+
+    def choose(node: Node, target: Target, threads: int) -> Strassen | None:
+        return Strassen(2, 7, 16) if strassen_applies(node) else None
+
+    monkeypatch.setattr(algorithms, "choose_strassen", choose)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rows", [64, 101, 197])
+def test_a_block_equals_eager(rows: int, threads: int) -> None:
+    torch.manual_seed(0)
+    block, x = Block(256, 512).eval(), torch.randn(1, rows, 256)
+    with torch.no_grad():
+        session = Session(block, (x,), options=strop.Options(cache=False, check=True), threads=threads)
+        result, expected = session.module(x), block.double()(x.double())
+    assert any("Strassen" in str(entry) for entry in session.journal.events)
+    assert (result - expected).abs().max() < 2e-6 * expected.abs().max()
+
+
+def test_an_image_equals_eager() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 256, 3, padding=1), nn.ReLU(), nn.Conv2d(256, 256, 1), nn.ReLU()).eval()
+    x = torch.randn(1, 3, 14, 14)
+    with torch.no_grad():
+        result = strop.compile(net, x, options=strop.Options(cache=False))(x)
+        expected = net.double()(x.double())
+    assert (result - expected).abs().max() < 2e-6 * expected.abs().max()
+
+
+def test_it_can_be_switched_off() -> None:
+    block, x = Block(256, 512).eval(), torch.randn(1, 128, 256)
+    with torch.no_grad():
+        session = Session(block, (x,), options=strop.Options(cache=False, strassen=False), threads=1)
+    assert not any("Strassen" in str(entry) for entry in session.journal.events)

@@ -1,0 +1,20 @@
+# breaks: none
+# says: keep safe-if STR170
+
+import torch
+
+
+def f(x):
+    hidden = []
+
+    def keep(t):
+        hidden.append(t)
+        return t
+
+    y = keep(x * 2)
+    z = keep(y + 1)
+    return torch.stack(hidden).sum(0) + z
+
+
+def args():
+    return (torch.randn(3),)
