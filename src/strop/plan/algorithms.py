@@ -17,6 +17,7 @@ from strop.graph.operators import POINTWISE
 from strop.graph.whole import is_whole
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
+from strop.loops.lower.contractions import conv_without_copies
 from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
 from strop.plan.halving import Strassen, choose_strassen
 
@@ -46,7 +47,18 @@ class Winograd:
         return f"Winograd F({tile}), strips of {self.strip} tiles, {self.block} channels at a time"
 
 
-Algorithm = Winograd | Strassen
+@dataclass(frozen=True)
+class Plain:
+    """Weights as they are, where nothing may be packed."""
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return conv_without_copies(c)
+
+    def __str__(self) -> str:
+        return "transposed convolution point by point: its weights are not copied"
+
+
+Algorithm = Winograd | Strassen | Plain
 
 
 def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | None:
@@ -113,13 +125,15 @@ def _at_the_border(node: Node, graph: Graph) -> bool:
 def _origin(node: Node) -> list[Node]:
     """A value, what it is computed from point by point, and so on."""
     found = [node]
-    while found[-1].inputs and len(found[-1].inputs[0].types) == 1 and found[-1].inputs[0].shape == found[-1].shape:
+    while found[-1].op in POINTWISE and len(found[-1].inputs[0].types) == 1 and found[-1].inputs[0].shape == node.shape:
         found.append(found[-1].inputs[0])
     return found
 
 
 def choose_algorithms(graph: Graph, target: Target, threads: int, options: Options) -> dict[Node, Algorithm]:
     """The convolutions and matrix products that are better computed another way than directly."""
+    if not options.pack:
+        return {node: Plain() for node in graph.nodes if node.op == "conv" and node.attrs["transposed"]}
     found: dict[Node, Algorithm] = {}
     for node in graph.nodes:
         chosen: Algorithm | None = choose_algorithm(node, target, threads) if options.winograd else None

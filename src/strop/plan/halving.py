@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from strop.core.target import Target
 from strop.graph.ir import Node
+from strop.graph.rules.language import is_parametric
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
 from strop.loops.lower.strassen import PRODUCTS, Sizes, sizes_of, strassen, strassen_applies
@@ -45,7 +46,7 @@ class Strassen:
 
 def choose_strassen(node: Node, target: Target, threads: int) -> Strassen | None:
     """Strassen's product where it takes less time; None is the direct one."""
-    if not strassen_applies(node) or not _constant(node.inputs[1]):
+    if not strassen_applies(node) or not is_parametric(node.inputs[1]):
         return None
     sizes = sizes_of(node)
     if sizes.rows < FEWEST_ROWS or sizes.depth < SHORTEST_SUM or sizes.columns < FEWEST_COLUMNS:
@@ -55,19 +56,6 @@ def choose_strassen(node: Node, target: Target, threads: int) -> Strassen | None
     made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target))
     cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
     return best if WORTH * cycles < direct else None
-
-
-def _constant(node: Node) -> bool:
-    """Whether a value depends on parameters alone."""
-    seen, left = {node}, [node]
-    while left:
-        one = left.pop()
-        if one.op == "input":
-            return False
-        fresh = [other for other in one.inputs if other not in seen]
-        seen.update(fresh)
-        left += fresh
-    return True
 
 
 def _candidates(sizes: Sizes, lanes: int, target: Target) -> Iterator[Strassen]:

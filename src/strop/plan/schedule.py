@@ -15,7 +15,7 @@ from strop.core.target import Target
 from strop.loops.blocking import Lanes
 from strop.loops.index import Index, Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
-from strop.loops.packing import Pack, Prefetch, PrefetchNext, loops_around
+from strop.loops.packing import Pack, PrefetchNext, loops_around
 from strop.loops.primitives import (
     Fuse,
     Parallelise,
@@ -33,7 +33,7 @@ from strop.plan.analyse import Contraction, accesses, contraction, fusable, heav
 from strop.plan.tiles import FMA_LATENCY, Demand, Tile, best
 from strop.plan.turn import schedule_turn
 
-PREFETCH_BYTES = 4096  # how far ahead weights are asked for where each is used once
+FEWEST_PREFETCHED = 3  # rows that share a weight, from which the next panel is asked for
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
 EVEN = 0.9  # of the threads' time that is used, from which a loop counts as evenly shared
 CONSTANT = ("param", "packed", "const")
@@ -247,15 +247,15 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
 
 
 def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: Sequence[str]) -> None:
-    """Weights are asked for before they are needed: a panel ahead, or, with few rows per weight, a little way ahead.
+    """The next panel of weights is asked for while this one is used.
 
-    Not in a walk through time, whose weights come from L2 after the first step: there it would cost, not help.
+    Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
+    reading. Not in a walk through time either, whose weights come from L2 after the first step.
     """
+    if tile.rows < FEWEST_PREFETCHED:
+        return
     streamed = [load for s in recipe.at.stores for load in loads(s) if any(v.name == lane for v in load.vars)]
     for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
-        if tile.rows <= 2:
-            recipe.do(Prefetch(recipe.name, buffer.name, PREFETCH_BYTES // 4))
-            continue
         tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
         if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:
             recipe.do(next_panel)

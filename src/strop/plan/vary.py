@@ -16,7 +16,7 @@ from strop.core.problem import Problem
 from strop.core.target import Target
 from strop.loops.blocking import Lanes
 from strop.loops.ir import Nest
-from strop.loops.packing import Pack, Prefetch
+from strop.loops.packing import Pack, PrefetchNext
 from strop.loops.primitives import Reorder, Sink, Split, Unroll, Vectorise, ready
 from strop.plan.cost import Cost, estimate, guess
 from strop.plan.schedule import Recipe
@@ -138,7 +138,7 @@ def _others(passes: Passes, recipe: Recipe) -> Iterator[Passes]:
             for i in range(len(one.order) - 1):
                 order = (*one.order[:i], one.order[i + 1], one.order[i], *one.order[i + 2 :])
                 yield _with(passes, at, replace(one, order=order))
-        elif isinstance(one, Prefetch):
+        elif isinstance(one, PrefetchNext):
             yield passes[:at] + passes[at + 1 :]
 
 

@@ -135,8 +135,7 @@ class Library:
             machine = llvm.Target.from_triple(target.triple).create_target_machine(
                 cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
             )
-            # a module's code and constants are kept together: they reach each other within 2 GB
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             for data in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
             self._engine.finalize_object()

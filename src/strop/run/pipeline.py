@@ -134,7 +134,7 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
     if options.check:
         verify_graph(graph, "simplify")
     with journal.step("lower"):
-        algorithms = choose_algorithms(graph, target, threads, options) if options.pack else {}
+        algorithms = choose_algorithms(graph, target, threads, options)
         for node, algorithm in algorithms.items():
             journal.add("choice", node.name, str(algorithm))
         lowered = lower(graph, algorithms)

@@ -96,7 +96,12 @@ def _convolvable(node: Node) -> Verdict:
 @lowering("conv", "byte_conv", check=_convolvable)
 def conv(c: Context) -> list[Nest]:
     """y[n, oc, o] = bias[oc] + Σ x[n, ic, o·stride + k·dilation - before] · w[oc, ic, k], or its transpose."""
-    return _transposed(c) if c.attr("transposed") else _direct(c)
+    return _transposed(c, _phases(c)) if c.attr("transposed") else _direct(c)
+
+
+def conv_without_copies(c: Context) -> list[Nest]:
+    """The same with weights as they are: taps that lie side by side would be a copy of them."""
+    return _transposed(c, 1) if c.attr("transposed") else _direct(c)
 
 
 def _direct(c: Context) -> list[Nest]:
@@ -120,7 +125,7 @@ def _direct(c: Context) -> list[Nest]:
 MOST_PHASES, FEWEST_CHANNELS = 4, 8
 
 
-def _transposed(c: Context) -> list[Nest]:
+def _transposed(c: Context, phases: int) -> list[Nest]:
     """As a gather: each output point sums over the taps that reach it.
 
     Tap k reaches point o from pixel (o + before - k·dilation) / stride where that divides. Without dilation those taps
@@ -128,7 +133,6 @@ def _transposed(c: Context) -> list[Nest]:
     Guards on pixels speak of pixels alone, and those on taps of taps, so that layouts and packing can do without them.
     The `stride` neighbours of a row that such a remainder tells apart are summed up side by side: they share pixels.
     """
-    phases = _phases(c)
     batch, channel, points = _output_loops(c)
     if phases > 1:
         points = (*points[:-1], parallel(points[-1].name, points[-1].extent // phases))

@@ -1,0 +1,6 @@
+# The compatibility module.
+# f: tensor computes -> to_graph
+import tensorflow.compat.v1 as tf
+def f(x):
+    return tf.reduce_mean(x)
+f(tf.constant([1.0, 2.0]))
