@@ -60,6 +60,7 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
 
 BORDER = ".inside"
 FEWEST_PLACES = 4  # around one that make a window
+FARTHEST = 64  # pixels from one to another of them
 NARROWEST_TURNED = 4  # columns of a result that may be written as it lies
 
 
@@ -89,7 +90,12 @@ def _read_in_tiles(nest: Nest) -> set[Buffer]:
     for load in (load for store in nest.stores for load in loads(store)):
         moving = tuple(Index(part.terms) for part in load.index)
         places.setdefault((load.buffer, moving), set()).add(tuple(part.const for part in load.index[2:]))
-    return {buffer for (buffer, _), found in places.items() if len(found) >= FEWEST_PLACES}
+    return {buffer for (buffer, _), found in places.items() if len(found) >= FEWEST_PLACES and _near(found)}
+
+
+def _near(places: set[tuple[int, ...]]) -> bool:
+    """Whether places lie around one: a window's do, the gates of a recurrent cell don't."""
+    return all(max(along) - min(along) <= FARTHEST for along in zip(*places))
 
 
 class _Groups:
