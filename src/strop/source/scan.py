@@ -19,7 +19,7 @@ from strop.source.interpret import Program
 from strop.source.project import Project
 from strop.source.values import forget
 
-LARGE = 2_000  #: lines
+LARGE = 20_000  #: lines of a program, from which memory is cleared up after it
 
 
 class Options(Protocol):
