@@ -82,7 +82,9 @@ def exp2(x: Term) -> Term:
 
 
 def sigmoid(x: Term) -> Term:
-    return 1.0 / _one_plus_exp_minus(clamped(x)) if x.dtype == "f32" else _sigmoid_f64(x)
+    if x.dtype == "f64":
+        return _sigmoid_f64(x)
+    return 1.0 / _one_plus_exp_minus(at_least(at_most(x, _SIGMOID_HIGH), _SIGMOID_LOW))
 
 
 def silu(x: Term) -> Term:
@@ -93,10 +95,6 @@ def silu(x: Term) -> Term:
         x.bits().call("llvm.umin", float_bits("f32", _SIGMOID_LOW)).call("llvm.smin", float_bits("f32", _SIGMOID_HIGH))
     )
     return x / _one_plus_exp_minus(bits.as_float())
-
-
-def clamped(x: Term) -> Term:
-    return at_least(at_most(x, _SIGMOID_HIGH), _SIGMOID_LOW)
 
 
 def _one_plus_exp_minus(x: Term) -> Term:

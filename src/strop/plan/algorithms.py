@@ -17,7 +17,7 @@ from strop.graph.operators import POINTWISE
 from strop.graph.whole import is_whole
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
-from strop.loops.lower.contractions import conv_without_copies
+from strop.loops.lower.contractions import transposed_without_copies
 from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
 from strop.plan.halving import Strassen, choose_strassen
 
@@ -49,10 +49,10 @@ class Winograd:
 
 @dataclass(frozen=True)
 class Plain:
-    """Weights as they are, where nothing may be packed."""
+    """A transposed convolution with its weights as they are, where nothing may be packed."""
 
     def __call__(self, c: Context) -> Sequence[Nest]:
-        return conv_without_copies(c)
+        return transposed_without_copies(c)
 
     def __str__(self) -> str:
         return "transposed convolution point by point: its weights are not copied"

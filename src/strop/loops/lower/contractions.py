@@ -99,9 +99,9 @@ def conv(c: Context) -> list[Nest]:
     return _transposed(c, _phases(c)) if c.attr("transposed") else _direct(c)
 
 
-def conv_without_copies(c: Context) -> list[Nest]:
-    """The same with weights as they are: taps that lie side by side would be a copy of them."""
-    return _transposed(c, 1) if c.attr("transposed") else _direct(c)
+def transposed_without_copies(c: Context) -> list[Nest]:
+    """A transposed convolution with its weights as they are: taps that lie side by side would be a copy of them."""
+    return _transposed(c, 1)
 
 
 def _direct(c: Context) -> list[Nest]:
