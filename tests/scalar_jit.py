@@ -13,8 +13,8 @@ from strop.code.builder import ELEMENT, Block, Names, type_of
 NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_}
 STORED = {**ELEMENT, "bool": "i8"}
 
-llvm.initialize_native_target()
-llvm.initialize_native_asmprinter()
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
 
 Emit = Callable[[Block, tuple[str, ...]], str]
 
@@ -62,6 +62,14 @@ class Compiled:
         self.function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * len(sources))(
             self.engine.get_function_address("run")
         )
+
+    def loop(self, cpu: str) -> list[str]:
+        """The instructions of one turn, compiled for an x86 machine that need not be this one."""
+        machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=cpu, opt=2)
+        lines = machine.emit_assembly(llvm.parse_assembly(self.text)).splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith(".LBB0_"))
+        end = next(i for i in range(start, len(lines)) if lines[i].startswith("\tj"))
+        return [line.strip() for line in lines[start + 1 : end] if line.startswith("\t") and line[1] not in ".#"]
 
     def __call__(self, *arrays: np.ndarray) -> np.ndarray:
         size = arrays[0].size

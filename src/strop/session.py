@@ -31,7 +31,8 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import LibraryCall, Lowered
-from strop.plan.choose import Call, Plan
+from strop.plan.calls import Call
+from strop.plan.choose import Plan
 from strop.plan.explain import closely, what_holds
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
@@ -304,6 +305,7 @@ class Session:
     def assembly(self, nest: str | int | Nest) -> str:
         """The machine code of one nest as text."""
         calls = {call.name: call for call in (*self.plan.prepare, *self.plan.steps)}
+        calls |= {call.name: call for group in self.plan.strips.values() for call in group.calls}
         if isinstance(nest, int):
             nest = self.plan.steps[nest].name
         name = nest if isinstance(nest, str) else nest.name
@@ -312,7 +314,7 @@ class Session:
             raise Problem("STR304", f"there is no nest `{name}`", help=f"there are: {', '.join(calls)}")
         if isinstance(call, LibraryCall):
             raise Problem("STR304", f"`{name}` calls {call.target}: its code is torch's", help=call.why)
-        return pipeline.assembly(self.plan, call, pipeline.target_for(self.options))
+        return pipeline.assembly(call.nest, pipeline.target_for(self.options))
 
     def __repr__(self) -> str:
         return f"<Session of {type(self.original).__name__}: {len(self.compiled.steps)} steps>"

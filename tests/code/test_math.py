@@ -16,10 +16,12 @@ from strop.graph.operators import BINARY, COMPARE, UNARY
 
 _POSITIVE = (0.0, 1.0, 0.5, 2.0, np.inf, 1e-45, 1e-39, 3.4e38, 90.0)
 EDGES = (*_POSITIVE, *(-x for x in _POSITIVE), np.nan)
+#: functions that the loops have and graphs spell differently
+PRIMITIVES = ("exp_nonpositive", "silu", "gelu", "gelu_tanh", "mish", "softplus")
 #: units in the last place; no argument may be further off
 F32_LIMITS = {
-    "exp": 1.0, "exp2": 1.0, "expm1": 2.0, "log": 1.0, "log2": 2.0, "log10": 2.0, "log1p": 1.6, "tanh": 2.0,
-    "sigmoid": 5.5, "silu": 6.5, "erf": 2.0, "erfc": 0.51, "sin": 1.6, "cos": 1.6, "tan": 4.0, "asin": 2.5, "acos": 2.0, "atan": 2.5,
+    "exp": 1.0, "exp2": 1.0, "expm1": 2.0, "log": 1.0, "log2": 2.0, "log10": 2.0, "log1p": 1.6, "tanh": 5.0,
+    "sigmoid": 5.5, "silu": 6.5, "erf": 6.0, "erfc": 0.51, "sin": 1.6, "cos": 1.6, "tan": 4.0, "asin": 2.5, "acos": 2.0, "atan": 2.5,
     "sinh": 0.51, "cosh": 0.51, "asinh": 0.51, "acosh": 0.51, "atanh": 0.51, "sqrt": 0.51, "rsqrt": 1.51,
     "reciprocal": 0.51,
 }  # fmt: skip
@@ -34,6 +36,17 @@ WIDE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x,
     **{op: lambda x, op=op: getattr(torch, op)(torch.from_numpy(x)).numpy() for op in ("erf", "erfc", "sigmoid")},
     "silu": lambda x: x / (1 + np.exp(-x)),
+}  # fmt: skip
+#: |error|/|x| of functions that go from 0 to x: below 0 they end in what 1 + erf and its like leave
+SHARE_LIMITS: dict[str, tuple[float, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "gelu": (2.5e-7, torch.nn.functional.gelu),
+    "gelu_tanh": (1.5e-7, lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+    "mish": (1.5e-7, torch.nn.functional.mish),
+}
+#: instructions per vector, on AVX-512 and on AVX2
+MOST_INSTRUCTIONS = {
+    "exp_nonpositive": 11, "sigmoid": 13, "silu": 13, "tanh": 14, "gelu": 15, "gelu_tanh": 16, "erf": 16, "mish": 17,
+    "softplus": 23,
 }  # fmt: skip
 
 
@@ -74,6 +87,81 @@ def test_f32_error_is_small_for_all_arguments(op: str) -> None:
     assert error[worst] <= F32_LIMITS[op], f"{op}({x[worst]!r}) = {got[worst]!r}, not {want[worst]!r}: {error[worst]}"
     zero = (want == 0) & (got == 0)
     assert np.array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
+
+
+def dense_samples() -> np.ndarray:
+    every_exponent = np.arange(0, 2**32, 2111, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    return np.concatenate([every_exponent, np.linspace(-12, 12, 1_000_000, dtype=np.float32)])
+
+
+@pytest.mark.parametrize("op", SHARE_LIMITS)
+def test_f32_activations_keep_a_share_of_their_argument(op: str) -> None:
+    x = dense_samples()
+    x = x[np.isfinite(x)]
+    limit, wide = SHARE_LIMITS[op]
+    got, want = compiled(op, "f32", 16)(x), wide(torch.from_numpy(x).double()).numpy()
+    error = np.abs(got.astype(np.float64) - want)
+    bound = limit * np.abs(x.astype(np.float64)) + 1.5e-45
+    worst = int(np.argmax(error / bound))
+    assert error[worst] <= bound[worst], f"{op}({x[worst]!r}) = {got[worst]!r}, not {want[worst]!r}"
+    assert np.array_equal(np.signbit(got), np.signbit(x))
+
+
+@pytest.mark.parametrize("op", SHARE_LIMITS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_activations_that_go_from_zero_to_their_argument_at_the_ends(op: str, dtype: str) -> None:
+    got = compiled(op, dtype, 8)(np.array([np.inf, -np.inf, np.nan, -np.nan, 0.0, -0.0, 1e37, -1e37], NUMPY[dtype]))
+    # -inf·0 is NaN, as in eager
+    want = np.array([np.inf, np.nan, np.nan, np.nan, 0.0, -0.0, 1e37, -0.0], NUMPY[dtype])
+    assert np.array_equal(got, want, equal_nan=True)
+    assert np.array_equal(np.signbit(got[4:]), np.signbit(want[4:]))
+
+
+@pytest.mark.parametrize("op", SHARE_LIMITS)
+def test_f64_activations_agree_with_eager(op: str) -> None:
+    x = np.concatenate([np.linspace(-30, 30, 40_001), 10.0 ** np.linspace(-300, 0, 1_001)])
+    want = SHARE_LIMITS[op][1](torch.from_numpy(x)).numpy()
+    assert np.all(np.abs(compiled(op, "f64", 4)(x) - want) <= 4e-16 * np.abs(x))
+
+
+def test_exp_of_what_is_not_positive() -> None:
+    x = dense_samples()
+    x = -np.abs(x[~np.isnan(x)])
+    got, want = compiled("exp_nonpositive", "f32", 16)(x), np.exp(x.astype(np.float64))
+    error = units(got, want)
+    assert error[x > -20].max() <= 2.5
+    assert error[x > -87.3].max() <= 5.0
+    assert np.all((got[x <= -87.3] == 0) | (error[x <= -87.3] <= 5.0))
+    ends = compiled("exp_nonpositive", "f32", 16)(
+        np.array([0.0, -0.0, -1e-45, -88.0, -1e30, -np.inf, np.nan], np.float32)
+    )
+    assert np.array_equal(ends, np.array([1, 1, 1, 0, 0, 0, np.nan], np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("f32", 4.0), ("f64", 3.0)])
+def test_softplus_overflows_nowhere(dtype: str, limit: float) -> None:
+    x = np.concatenate([np.linspace(-86, 86, 200_001), 10.0 ** np.linspace(-20, 30, 1_001)]).astype(NUMPY[dtype])
+    wide = x.astype(np.longdouble)
+    want = np.maximum(wide, 0) + np.log1p(np.exp(-np.abs(wide)))
+    assert units(compiled("softplus", dtype, 8)(x), want).max() <= limit
+    ends = compiled("softplus", dtype, 8)(np.array([np.inf, -np.inf, np.nan, -1e30], NUMPY[dtype]))
+    assert np.array_equal(ends, np.array([np.inf, 0, np.nan, 0], NUMPY[dtype]), equal_nan=True)
+
+
+@pytest.mark.parametrize("op", ["tanh", "erf"])
+def test_what_saturates_never_passes_one(op: str) -> None:
+    x = np.abs(dense_samples())
+    got = compiled(op, "f32", 16)(x)
+    assert np.nanmax(got) == 1.0
+    assert np.all(got[x > 9.1] == 1.0)
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), [("znver4", 16), ("znver3", 8)])
+@pytest.mark.parametrize("op", MOST_INSTRUCTIONS)
+def test_f32_functions_take_few_instructions(op: str, cpu: str, lanes: int) -> None:
+    vectors = [line for line in compiled(op, "f32", lanes).loop(cpu) if line.startswith("v")]
+    computing = [line for line in vectors if "{%k" in line or not line.startswith(("vmov", "vbroadcast"))]
+    assert len(computing) <= MOST_INSTRUCTIONS[op], computing
 
 
 def f64_samples() -> np.ndarray:
@@ -263,7 +351,7 @@ def test_conversion_of_what_does_not_fit_is_defined() -> None:
 
 
 def test_every_pointwise_operator_has_code() -> None:
-    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, "silu", "dot4"}
+    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, "dot4"}
 
 
 def test_f32_functions_call_no_library() -> None:

@@ -24,6 +24,11 @@ X = torch.cat([torch.linspace(-120, 120, 51), torch.tensor([0.0, -0.0, math.nan]
         (lambda x: x * (0.5 * (torch.erf(x / 1.41421356) + 1.0)), "gelu"),
         (lambda x: 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0)))), "gelu"),
         (lambda x: 0.5 * x * (1 + torch.tanh(x * 0.7978845608 * (1 + 0.044715 * x * x))), "gelu"),
+        (lambda x: 0.5 * x * (1 + torch.tanh(0.7978845608 * x + 0.0356774081 * x * x * x)), "gelu"),
+        (lambda x: x * torch.sigmoid(1.5957691216 * (x + 0.044715 * x**3)), "gelu"),
+        (lambda x: x * (0.5 + 0.5 * torch.erf(x * 0.70710678)), "gelu"),
+        (lambda x: 0.5 * x * torch.erfc(-x * 0.70710678), "gelu"),
+        (lambda x: x * torch.erfc(-x / math.sqrt(2.0)) / 2, "gelu"),
         (lambda x: x * torch.sigmoid(x), "silu"),
         (lambda x: torch.sigmoid(x) * x, "silu"),
         (lambda x: x / (1 + torch.exp(-x)), "silu"),
@@ -47,6 +52,8 @@ def test_recognised(function: Callable[[Tensor], Tensor], op: str) -> None:
     [
         lambda x: x * 0.5 * (1.0 + torch.erf(x / math.sqrt(3.0))),
         lambda x: x * torch.sigmoid(1.702 * x),  # quick GELU has no operator of its own
+        lambda x: x * torch.sigmoid(0.7978845608 * (x + 0.044715 * x**3)),  # half of what GELU takes
+        lambda x: x * torch.erfc(x * 0.70710678) / 2,
         lambda x: x * torch.clamp(x + 3, 0, 5) / 6,
         lambda x: x * torch.sigmoid(-x),
         lambda x: torch.log1p(torch.exp(x)),  # overflows where softplus does not

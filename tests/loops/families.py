@@ -17,7 +17,7 @@ from strop.graph.ir import Graph, Node, Type
 from strop.loops.fuse import fuse
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import Lowered, lower
-from strop.plan.choose import Call
+from strop.plan.calls import Call
 from strop.run import pipeline, reference
 from strop.run.program import NativeProgram
 

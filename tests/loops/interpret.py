@@ -250,6 +250,20 @@ def _exp(x: float) -> float:
     return math.inf if x > 709.7 else math.exp(x)
 
 
+def _exp_nonpositive(x: float) -> float:
+    if x > 0:
+        raise AssertionError(f"exp_nonpositive({x!r})")
+    return math.exp(x)
+
+
+def _gelu(x: float) -> float:
+    return 0.5 * x * (1 + math.erf(x * math.sqrt(0.5)))
+
+
+def _gelu_tanh(x: float) -> float:
+    return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 def _to_int(value: Any) -> int:
     return int(value) if math.isfinite(value) else -(1 << 63)
 
@@ -265,7 +279,10 @@ def _truncdiv(a: int, b: int) -> int:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "neg": lambda x: -x, "abs": abs, "sign": lambda x: x if x != x else type(x)((x > 0) - (x < 0)),
-    "exp": _exp, "sigmoid": lambda x: 1 / (1 + _exp(-x)), "tanh": math.tanh, "erf": math.erf, "erfc": math.erfc,
+    "exp": _exp, "exp_nonpositive": _exp_nonpositive, "gelu": _gelu, "gelu_tanh": _gelu_tanh,
+    "mish": lambda x: x * math.tanh(math.log1p(math.exp(min(x, 20.0)))), "silu": lambda x: x / (1 + _exp(-x)),
+    "softplus": lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x))),
+    "sigmoid": lambda x: 1 / (1 + _exp(-x)), "tanh": math.tanh, "erf": math.erf, "erfc": math.erfc,
     "not": lambda x: not x if isinstance(x, bool) else ~x,
     "isnan": lambda x: x != x, "isinf": lambda x: isinstance(x, float) and math.isinf(x),
     "add": lambda a, b: (a or b) if isinstance(a, bool) else a + b,

@@ -18,7 +18,7 @@ from strop.core.target import Target
 from strop.graph import build
 from strop.graph.ir import Graph, Node, Type
 from strop.plan import schedule
-from strop.plan.choose import Call
+from strop.plan.calls import Call
 from strop.run import reference
 from strop.run.pipeline import run_stages
 from strop.run.program import build as build_program

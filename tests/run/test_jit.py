@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import subprocess
 import sys
+
+import pytest
+
+from strop.core.problem import Problem
+from strop.run.jit import Library, compile_object, host
 
 CROWDED = """
 import ctypes
@@ -31,6 +38,9 @@ def reserve(size):
     return libc.mmap(None, ctypes.c_size_t(size), 0, flags, -1, ctypes.c_long(0))
 
 
+for size in (1 << 22, 1 << 20, 1 << 18, 1 << 16, 1 << 14, 1 << 13):  # what is free between libraries
+    for _ in range(1000):
+        reserve(size)
 holes = []
 for _ in range(40):  # single free pages, each gigabytes away from other free memory
     holes.append(reserve(PAGE))
@@ -46,3 +56,23 @@ assert following(40000) == 40001.0
 def test_parts_of_a_program_reach_each_other_in_crowded_memory() -> None:
     done = subprocess.run([sys.executable, "-c", CROWDED], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_function_is_named() -> None:
+    text = "define i32 @one() {\n  ret i32 1\n}\n"
+    library = Library([compile_object(text, host())], host())
+    assert library.address("one")
+    with pytest.raises(Problem, match="no function `two`"):
+        library.address("two")
+
+
+def test_libraries_come_and_go() -> None:
+    text = "define i32 @one() {\n  ret i32 1\n}\n"
+    data = compile_object(text, host())
+    kept = [Library([data], host()) for _ in range(8)]
+    for _ in range(50):
+        kept[0] = Library([data], host())
+        assert ctypes.CFUNCTYPE(ctypes.c_int32)(kept[0].address("one"))() == 1
+    del kept[1::2]
+    gc.collect()
+    assert all(ctypes.CFUNCTYPE(ctypes.c_int32)(library.address("one"))() == 1 for library in kept)

@@ -331,7 +331,7 @@ def lstm(
     b: Builder, x: Node, state: Sequence[Node], weights: Sequence[Node], has_bias: bool, layers: int, dropout: float,
     train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Node, ...]:  # fmt: skip
-    return _recurrent(b, "lstm", x, state, weights, has_bias, layers, dropout, train, bidirectional, batch_first)
+    return recurrent(b, "lstm", x, state, weights, has_bias, layers, dropout, train, bidirectional, batch_first)
 
 
 @aten("gru.input")
@@ -339,7 +339,7 @@ def gru(
     b: Builder, x: Node, state: Node, weights: Sequence[Node], has_bias: bool, layers: int, dropout: float,
     train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Node, ...]:  # fmt: skip
-    return _recurrent(b, "gru", x, [state], weights, has_bias, layers, dropout, train, bidirectional, batch_first)
+    return recurrent(b, "gru", x, [state], weights, has_bias, layers, dropout, train, bidirectional, batch_first)
 
 
 @aten("rnn_tanh.input", "rnn_relu.input")
@@ -348,11 +348,11 @@ def rnn(
     train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Node, ...]:  # fmt: skip
     kind = "tanh" if "tanh" in b.call.target else "relu"
-    return _recurrent(b, "rnn", x, [state], weights, has_bias, layers, dropout, train, bidirectional, batch_first,
-                      nonlinearity=kind)  # fmt: skip
+    return recurrent(b, "rnn", x, [state], weights, has_bias, layers, dropout, train, bidirectional, batch_first,
+                     nonlinearity=kind)  # fmt: skip
 
 
-def _recurrent(
+def recurrent(
     b: Builder, op: str, x: Node, state: Sequence[Node], weights: Sequence[Node], has_bias: bool, layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool, **attrs: str,
 ) -> tuple[Node, ...]:  # fmt: skip

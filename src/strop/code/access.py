@@ -139,7 +139,8 @@ class Access:
         if guards:
             held = self._conjunction(guards)
             pointer = self.pointer(buffer, offset)
-            safe = frame.code.let(f"select i1 {held}, ptr {pointer}, ptr {self.pointers[buffer]}")
+            start = "%nowhere" if frame.strip else self.pointers[buffer]
+            safe = frame.code.let(f"select i1 {held}, ptr {pointer}, ptr {start}")
             raw = self._read(buffer, safe, 0)
             name = frame.code.select(held, raw, constant(buffer.dtype, load.other), buffer.dtype, 0)
             if self._reusable(buffer):
@@ -166,6 +167,8 @@ class Access:
         if not self._reusable(buffer):
             return self._read(buffer, self.pointer(buffer, offset), lanes)
         depth = frame.depth_of(offset)
+        if buffer.space == "arena":
+            depth = max(depth, frame.strip)
         if depth < frame.scope.depth:
             if frame.scopes[depth].held >= self.hold_limit:
                 depth = frame.scope.depth

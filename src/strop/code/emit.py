@@ -37,6 +37,12 @@ class Function:
     buffers: tuple[Buffer, ...]
     scratch_bytes: int
     threaded: bool
+    ranged: bool  # whether it takes the bounds of its strip loop too
+
+    @property
+    def kinds(self) -> list[str]:
+        """Types of its arguments."""
+        return ["ptr"] * (len(self.buffers) + 1) + ["i64"] * (2 * self.ranged)
 
 
 def emit(nest: Nest, name: str, target: Target) -> Function:
@@ -60,6 +66,7 @@ class _Emitter:
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
         self.threaded = self.together or _divided(nest)
+        self.ranged = any(loop.mode == "strip" for loop in nest.all_loops)
 
     # ---- the function ----
 
@@ -74,7 +81,8 @@ class _Emitter:
         entry.emit(f"%status = load ptr, ptr {table[STATUS]}, align 8")
         for i, buffer in enumerate(self.buffers):
             self.access.pointers[buffer] = f"%b{i}"
-        if any(store.guards for store in self.nest.stores):
+        guarded = any(load.guards for store in self.nest.stores for load in loads(store))
+        if any(store.guards for store in self.nest.stores) or (self.ranged and guarded):
             entry.emit("%nowhere = alloca i64, align 8")
         if self.threaded:
             self._team(entry, table)
@@ -89,7 +97,8 @@ class _Emitter:
                 head.emit(f"%pack{i} = getelementptr inbounds ptr, ptr %pack, i64 {i + 1}")
                 head.emit(f"%b{i} = load ptr, ptr %pack{i}, align 8")
         else:
-            arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers)))])
+            bounds = ["i64 %low", "i64 %high"] if self.ranged else []
+            arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers))), *bounds])
             head.lines.append(f"define void @{self.name}({arguments}) #0 {{")
             head.lines.append("entry:")
         lines = [line for block in frame.blocks for line in block.lines]
@@ -97,7 +106,7 @@ class _Emitter:
         if self.threaded:
             text += "\n" + self._launcher()
         declared = tuple(frame.names.declared)
-        return Function(self.name, text, declared, self.buffers, self.scratch_bytes, self.threaded)
+        return Function(self.name, text, declared, self.buffers, self.scratch_bytes, self.threaded, self.ranged)
 
     def _launcher(self) -> str:
         """The function that packs its arguments and starts the parallel region."""
@@ -129,6 +138,19 @@ class _Emitter:
         entry.emit("%team = zext i32 %team32 to i64")
         if self.together:
             entry.emit(f"%barrier = load ptr, ptr {table[BARRIER]}, align 8")
+
+    def _bounds(self, loop: Loop) -> tuple[str, str]:
+        """Where a loop starts and ends."""
+        if loop.mode == "threads":
+            return self._share(loop.extent)
+        if loop.mode != "strip":
+            return "0", str(loop.extent)
+        code = self.frame.code
+        for name in ("smax", "smin"):
+            self.frame.names.declared[f"declare i64 @llvm.{name}.i64(i64, i64)"] = None
+        counted = [code.let(f"sub i64 {end}, {loop.first}") for end in ("%low", "%high")]
+        low, high = (code.let(f"call i64 @llvm.smax.i64(i64 {end}, i64 0)") for end in counted)
+        return low, code.let(f"call i64 @llvm.smin.i64(i64 {high}, i64 {loop.extent})")
 
     def _share(self, extent: int) -> tuple[str, str]:
         """The part of a loop that this thread takes."""
@@ -178,7 +200,7 @@ class _Emitter:
         frame = self.frame
         if not loop.extent:
             return
-        if loop.mode == "unroll" or loop.extent == 1:
+        if _mode(loop) == "unroll":
             frame.unrolled[loop.var] = Expanded(loop.extent, frame.scope.depth)
             for step in range(loop.extent):
                 frame.bound[loop.var] = step
@@ -230,11 +252,11 @@ class _Emitter:
     def _loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
         """A loop that stays a loop; register scratch that its body changes goes around in phi nodes."""
         frame = self.frame
-        threads = loop.mode == "threads"
-        low, high = self._share(loop.extent) if threads else ("0", str(loop.extent))
+        divided = loop.mode in ("threads", "strip")
+        low, high = self._bounds(loop)
         body, done = frame.names.label("loop"), frame.names.label("done")
         before = frame.label
-        if threads:
+        if divided:
             some = frame.code.let(f"icmp ult i64 {low}, {high}")
             frame.code.emit(f"br i1 {some}, label %{body}, label %{done}")
         else:
@@ -253,7 +275,11 @@ class _Emitter:
         frame.open_scope()
         frame.bound[loop.var] = counter
         frame.home[loop.var] = frame.scope.depth
+        outside = frame.strip
+        if loop.mode == "strip":
+            frame.strip = frame.scope.depth
         self._nest(nest, rest)
+        frame.strip = outside
         following = frame.code.let(f"add nuw nsw i64 {counter}, 1")
         more = frame.code.let(f"icmp ult i64 {following}, {high}")
         last = frame.label
@@ -499,7 +525,7 @@ def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
 
 
 def _mode(loop: Loop) -> str:
-    return "unroll" if loop.extent == 1 else loop.mode
+    return "unroll" if loop.extent == 1 and loop.mode != "strip" else loop.mode
 
 
 def _offset(part: Index, lane: Var) -> int:

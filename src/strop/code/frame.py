@@ -62,6 +62,7 @@ class Frame:
         self.chunk: Chunk | None = None
         self.unrolled: dict[Var, Expanded] = {}
         self.label = "entry"
+        self.strip = 0  # the scope of the strip loop around, outside of which its rows may not be there
         self.globals: dict[str, str] = {}
 
     # ---- blocks and scopes ----

@@ -1,39 +1,49 @@
-"""erf and erfc.
+"""erf, erfc, and GELU, which is made of erf.
 
-f32 erf: an odd polynomial below 1.125, a polynomial around 2.5 above it, no exponential: on 8 or 16 lanes two
-polynomials cost less than one of them and an exp. f64, and erfc: exp(-x²) times a polynomial in (x - 3)/(x + 3).
+f32: quotients and powers of polynomials, no exponential. f64, and erfc: exp(-x²) times a polynomial in
+(x - 3)/(x + 3).
 """
 
 from __future__ import annotations
 
-from strop.code.algebra import Term, at_least, at_most, fma, polynomial, select
-from strop.code.math_exp import exp
-from strop.code.math_tables import ERF_FAR, ERF_NEAR, ERFCX
+from math import sqrt
 
-_SPLIT = {"f32": 1.125, "f64": 0.5}
-#: from the end on the result is the polynomial's there, which rounds to exactly 1
-_FAR_CENTRE, _FAR_END = 2.5225, 3.89
+from strop.code.algebra import Term, at_least, at_most, fma, polynomial, select
+from strop.code.math_exp import exp, saturating
+from strop.code.math_tables import ERF_NEAR, ERF_OVER, ERF_UNDER, ERFCX, GELU
+
+_SPLIT = 0.5
+_ERF_END = 3.85
 _ERFCX_POLE, _ERFC_IS_ZERO = 3.0, 28.0
 
 
 def erf(x: Term) -> Term:
+    if x.dtype == "f32":
+        return saturating(x, _ERF_END, ERF_OVER["f32"], ERF_UNDER["f32"])
     a = abs(x)
-    is_near = a.compare("olt", _SPLIT[x.dtype])
-    far = _far_f32(a) if x.dtype == "f32" else 1.0 - _erfc_far(a)
-    return select(is_near, _near(x), far.copysign(x))
+    return select(a.compare("olt", _SPLIT), _near(x), (1.0 - _erfc_far(a)).copysign(x))
+
+
+def gelu(x: Term) -> Term:
+    """x·Φ(x). Φ(-|x|) is the fourth power of a polynomial that falls below 0 where the tail ends, and stays there.
+
+    Within 2.5·10⁻⁷·|x|; where x is far below 0 that is no relative accuracy, as with ½·x·(1 + erf(x/√2)).
+    """
+    if x.dtype == "f64":
+        return x * 0.5 * (erf(x * sqrt(0.5)) + 1.0)
+    root = at_least(polynomial(abs(x), (0.5**0.25, *GELU["f32"])), 0.0)
+    square = root * root
+    tail = square * square
+    return x * select(x.bits().compare("sgt", -1), 1.0 - tail, tail)
 
 
 def _near(x: Term) -> Term:
-    return fma(x, polynomial(x * x, ERF_NEAR[x.dtype]), x)
-
-
-def _far_f32(a: Term) -> Term:
-    return polynomial(at_most(a, _FAR_END) - _FAR_CENTRE, ERF_FAR["f32"])
+    return fma(x, polynomial(x * x, ERF_NEAR["f64"]), x)
 
 
 def _erfc_far(a: Term) -> Term:
     """erfc(a) for a ≥ ½ in f64. a² = square + rest exactly, because e^(-a²) magnifies its rounding a²-fold."""
-    a = at_least(at_most(a, _ERFC_IS_ZERO), _SPLIT["f64"])
+    a = at_least(at_most(a, _ERFC_IS_ZERO), _SPLIT)
     square = a * a
     rest = fma(a, a, -square)
     bell = exp(-square)
@@ -47,4 +57,4 @@ def erfc(x: Term) -> Term:
     a = abs(x)
     far = _erfc_far(a)
     far = select(x.compare("olt", 0.0), 2.0 - far, far)
-    return select(a.compare("olt", _SPLIT["f64"]), 1.0 - _near(x), far)
+    return select(a.compare("olt", _SPLIT), 1.0 - _near(x), far)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from strop.code.algebra import LAYOUT, Term, at_least, at_most, float_bits, fma, polynomial, select
-from strop.code.math_tables import EXP, LOG, SHORT_EXP
+from strop.code.math_tables import EXP, LOG, LOG1P, SHORT_EXP, SHORT_EXP2, TANH_OVER, TANH_UNDER
 
 LOG2E = math.log2(math.e)
 #: ln 2, log₂e, log₁₀2, 1/ln 10 as a rounded part and what the rounding lost
@@ -33,7 +33,13 @@ _COSH_HIGH = 710.8
 _SIGMOID_IS_ZERO = -709.782712893384
 #: e^(-x) is normal up to here; 2^n overflows before there
 _SIGMOID_HIGH, _SIGMOID_LOW = 87.0, -89.0
-_SATURATED_TANH = {"f32": 10.0, "f64": 20.0}
+#: 2^n is 0 there, and so is the product
+_NOTHING = -88.0
+_TANH_END, _SATURATED_TANH = 8.9, 20.0
+#: GELU's tanh form is x·sigmoid(v) with v = x·(a + b·x²); where v is near -88.9 and 85
+_GELU_SLOPES = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715
+_GELU_LOW, _GELU_HIGH = -10.07, 9.9
+_MISH_IS_X = 20.0
 
 
 def parts(name: str, dtype: str) -> tuple[float, float]:
@@ -63,6 +69,23 @@ def exp(x: Term) -> Term:
     return scaled(polynomial(less_multiple(x, n), (1.0, 1.0, *EXP[x.dtype])), integer)
 
 
+def exp_nonpositive(x: Term) -> Term:
+    """e^x for x ≤ 0, as differences from a maximum are. What would be denormal is 0, e^0 is exactly 1.
+
+    Within 3 units of the last place down to -20, 7 below: n·ln2 is rounded once.
+    """
+    if x.dtype == "f64":
+        return exp(x)
+    return _normal_exp(at_least(x, _NOTHING))
+
+
+def _normal_exp(x: Term) -> Term:
+    """e^x in f32 where it is normal, and 0 at `_NOTHING`."""
+    n, integer = nearest(x, LOG2E, LAYOUT["f32"][2])
+    minus_r = fma(n, parts("ln2", "f32")[0], -x)
+    return (integer << LAYOUT["f32"][1]).as_float() * polynomial(minus_r, (1.0, *SHORT_EXP["f32"]))
+
+
 def scaled(p: Term, integer: Term) -> Term:
     """p·2^(k - 2·bias) where k is in the low bits of `integer`."""
     _, mantissa, _ = LAYOUT[p.dtype]
@@ -88,13 +111,44 @@ def sigmoid(x: Term) -> Term:
 
 
 def silu(x: Term) -> Term:
-    """x/(1 + e^(-x)); NaN comes back with the numerator, so that the limits may be those of whole numbers."""
+    """x/(1 + e^(-x))."""
     if x.dtype == "f64":
         return x * _sigmoid_f64(x)
-    bits = (
-        x.bits().call("llvm.umin", float_bits("f32", _SIGMOID_LOW)).call("llvm.smin", float_bits("f32", _SIGMOID_HIGH))
-    )
-    return x / _one_plus_exp_minus(bits.as_float())
+    return x / _one_plus_exp_minus(_between(x, _SIGMOID_LOW, _SIGMOID_HIGH))
+
+
+def gelu_tanh(x: Term) -> Term:
+    """½x·(1 + tanh u) = x·sigmoid(2u) with u = √(2/π)·(x + 0.044715·x³), in f32 as x/(1 + 2^t)."""
+    slope, bend = _GELU_SLOPES
+    if x.dtype == "f64":
+        return x * _sigmoid_f64(x * fma(x * x, bend, slope))
+    inside = _between(x, _GELU_LOW, _GELU_HIGH)
+    t = inside * fma(inside * inside, -bend * LOG2E, -slope * LOG2E)
+    n, integer = nearest(t, 1.0, LAYOUT["f32"][2])
+    power = (integer << LAYOUT["f32"][1]).as_float()
+    return x / fma(power, polynomial(t - n, (1.0, *SHORT_EXP2["f32"])), 1.0)
+
+
+def mish(x: Term) -> Term:
+    """x·tanh(log(1 + e^x)) = x·n/(n + 2) with n = e^x·(e^x + 2)."""
+    if x.dtype == "f64":
+        return x * tanh(select(x.compare("ogt", _MISH_IS_X), x, log1p(exp(x))))
+    e = _normal_exp(_between(x, _NOTHING, _MISH_IS_X))
+    n = fma(e, e, e + e)
+    return x * (n / (n + 2.0))
+
+
+def softplus(x: Term) -> Term:
+    """log(1 + e^x) = max(x, 0) + log(1 + e^(-|x|)), which overflows nowhere; f32 within 4 last places."""
+    if x.dtype == "f64":
+        return at_least(x, 0.0) + log1p(exp(-abs(x)))
+    u = _normal_exp(at_least(-abs(x), _NOTHING))
+    return fma(u, polynomial(u, LOG1P["f32"]), at_least(x, 0.0))
+
+
+def _between(x: Term, low: float, high: float) -> Term:
+    """x within limits of either sign by comparing whole numbers, which is cheaper; NaN does not survive."""
+    return x.bits().call("llvm.umin", float_bits("f32", low)).call("llvm.smin", float_bits("f32", high)).as_float()
 
 
 def _one_plus_exp_minus(x: Term) -> Term:
@@ -139,17 +193,29 @@ def expm1(x: Term) -> Term:
 
 
 def tanh(x: Term) -> Term:
+    if x.dtype == "f64":
+        return _tanh_f64(x)
+    return saturating(x, _TANH_END, TANH_OVER["f32"], TANH_UNDER["f32"])
+
+
+def saturating(x: Term, end: float, over: tuple[float, ...], under: tuple[float, ...]) -> Term:
+    """x·P(x²)/Q(x²) for an odd function that is 1 from `end` on: there the quotient grows with x, until the limit.
+
+    Within 6 units of the last place: every step but the limits rounds.
+    """
+    z = at_most(x * x, end * end)
+    return at_least(at_most(x * polynomial(z, over) / polynomial(z, under), 1.0), -1.0)
+
+
+def _tanh_f64(x: Term) -> Term:
     """With E = (1 - e^(-2|x|))/2: E/(1 - E). Working downwards from e^0 keeps E free of cancellation.
 
     h = |x| + n·ln2/2 stands for -r/2, which saves the multiplications by two; they sit in the coefficients.
     """
     _, mantissa, bias = LAYOUT[x.dtype]
-    a = at_most(abs(x), _SATURATED_TANH[x.dtype])
+    a = at_most(abs(x), _SATURATED_TANH)
     n, integer = nearest(a, -2 * LOG2E, bias)
-    high, low = parts("ln2", x.dtype)
-    h = fma(n, high / 2, a)
-    if x.dtype == "f64":
-        h = fma(n, low / 2, h)
+    h = less_multiple(a, n, -0.5)
     v = fma(h * h, polynomial(h, tuple(-2 * c * (-2.0) ** k for k, c in enumerate(EXP[x.dtype]))), h)
     power = (integer << mantissa).as_float()
     numerator = fma(power, v, fma(power, -0.5, 0.5))

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
 
 from strop.code.builder import ELEMENT, literal
-from strop.code.emit import Function, emit
+from strop.code.emit import BARRIER, NUM_THREADS, PARALLEL, SCRATCH, SCRATCH_STRIDE, THREAD_NUM, THREADS, Function, emit
+from strop.code.turns import Clear, InTurns, Planned, Run, Turn
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Nest
 
-
-class Planned(Protocol):
-    """What the module needs of a planned call."""
-
-    @property
-    def nest(self) -> Nest: ...
-    @property
-    def actual(self) -> Mapping[Buffer, Buffer]: ...
-
-
+Entry = Sequence[Planned | InTurns]
+MEMORY_FUNCTIONS = (
+    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)",
+)
 PART_CHARACTERS = 400_000  # of LLVM text that is compiled at a time
 
 
@@ -47,26 +43,35 @@ class ModuleText:
     threaded: bool
 
 
-def build_module(entries: Mapping[str, Sequence[Planned]], places: Places, target: Target) -> ModuleText:
+def build_module(entries: Mapping[str, Entry], places: Places, target: Target) -> ModuleText:
     """Each entry is `void name(ptr table, ptr arena, ptr packed, ptr slots)`."""
     functions: dict[Nest, Function] = {}
-    for calls in entries.values():
-        for call in calls:
+    for step in chain.from_iterable(entries.values()):
+        for call in step.calls if isinstance(step, InTurns) else (step,):
             if call.nest not in functions:
                 functions[call.nest] = emit(call.nest, f"nest{len(functions)}", target)
     made = list(functions.values())
     about = attributes(target)
     parts = [_part([f.text for f in some], [d for f in some for d in f.declarations], about) for some in _divided(made)]
     globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
-    starts = [_entry(name, calls, functions, places) for name, calls in entries.items()]
-    declared = [f"declare void @{f.name}({', '.join(['ptr'] * (len(f.buffers) + 1))})" for f in made]
+    starts = [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]
+    declared = [f"declare void @{f.name}({', '.join(f.kinds)})" for f in made]
+    groups = [step for steps in entries.values() for step in steps if isinstance(step, InTurns)]
+    if groups:
+        declared += MEMORY_FUNCTIONS
     parts.append(_part(["\n".join(globals_), *starts], declared, about))
     return ModuleText(
         tuple(parts),
         max((f.scratch_bytes for f in made), default=0),
         len(made),
-        any(f.threaded for f in made),
+        any(f.threaded for f in made) or any(len(group.parts) > 1 for group in groups),
     )
+
+
+def function_text(nest: Nest, target: Target) -> str:
+    """A module of nothing but a nest's function."""
+    function = emit(nest, "nest0", target)
+    return _part([function.text], function.declarations, attributes(target))
 
 
 def attributes(target: Target) -> str:
@@ -93,14 +98,69 @@ def _part(texts: Sequence[str], declared: Sequence[str], attributes: str) -> str
     return "\n\n".join([*texts, "\n".join(sorted(set(declared))), attributes]) + "\n"
 
 
-def _entry(name: str, calls: Sequence[Planned], functions: Mapping[Nest, Function], places: Places) -> str:
-    lines = [f"define void @{name}(ptr %ctx, ptr %arena, ptr %packed, ptr %slots) #0 {{", "entry:"]
-    known: dict[Buffer, str] = {}
+BASES = ("ctx", "arena", "packed", "slots")
+_TAKEN = ", ".join(f"ptr %{base}" for base in BASES)
 
-    def pointer(buffer: Buffer) -> str:
-        if buffer in known:
-            return known[buffer]
-        made = f"%p{len(known)}"
+
+def _entry(name: str, steps: Entry, functions: Mapping[Nest, Function], places: Places) -> list[str]:
+    """The function that runs steps in order, and one for each group of them that threads share."""
+    lines = [f"define void @{name}({_TAKEN}) #0 {{", "entry:"]
+    caller = _Caller(functions, places, lines)
+    groups: list[str] = []
+    for step in steps:
+        if not isinstance(step, InTurns):
+            caller.call(step)
+        elif len(step.parts) == 1:
+            caller.turns(step.calls, step.parts[0])
+        else:
+            groups.append(_group(f"{name}.group{len(groups)}", step, functions, places))
+            lines += _launch(f"{name}.group{len(groups) - 1}")
+    return ["\n".join([*lines, "  ret void", "}"]), *groups]
+
+
+class _Caller:
+    """Writes calls of nests into a function whose arguments are the bases."""
+
+    def __init__(self, functions: Mapping[Nest, Function], places: Places, lines: list[str], prefix: str = "p") -> None:
+        self.functions, self.places, self.lines, self.prefix = functions, places, lines, prefix
+        self.known: dict[Buffer, str] = {}
+        self.shifted = 0
+
+    def call(self, call: Planned, run: Run | None = None) -> None:
+        function = self.functions[call.nest]
+        shifts = dict(run.shifts) if run else {}
+        pointers = [self.at(call.actual[b], shifts.get(call.actual[b], 0)) for b in function.buffers]
+        bounds = [str(run.low), str(run.high)] if run else []
+        values = zip(function.kinds, ["%ctx", *pointers, *bounds], strict=True)
+        self.lines.append(f"  call void @{function.name}({', '.join(f'{kind} {value}' for kind, value in values)})")
+
+    def turns(self, calls: Sequence[Planned], turns: Sequence[Turn]) -> None:
+        for turn in turns:
+            if isinstance(turn, Run):
+                self.call(calls[turn.call], turn)
+            elif isinstance(turn, Clear):
+                to = self.at(turn.buffer, turn.at)
+                self.lines.append(f"  call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {turn.size}, i1 false)")
+            else:
+                to, source = self.at(turn.buffer, turn.to), self.at(turn.buffer, turn.source)
+                given = f"ptr {to}, ptr {source}, i64 {turn.size}, i1 false"
+                self.lines.append(f"  call void @llvm.memmove.p0.p0.i64({given})")
+
+    def at(self, buffer: Buffer, offset: int) -> str:
+        """The address of a byte of a buffer (or before it, where only later ones are used)."""
+        base = self.pointer(buffer)
+        if not offset:
+            return base
+        self.shifted += 1
+        made = f"%{self.prefix}s{self.shifted}"
+        self.lines.append(f"  {made} = getelementptr i8, ptr {base}, i64 {offset}")
+        return made
+
+    def pointer(self, buffer: Buffer) -> str:
+        if buffer in self.known:
+            return self.known[buffer]
+        places, lines = self.places, self.lines
+        made = f"%{self.prefix}{len(self.known)}"
         if buffer in places.constants:
             made = _global_name(buffer)
         elif buffer in places.slots:
@@ -109,14 +169,60 @@ def _entry(name: str, calls: Sequence[Planned], functions: Mapping[Nest, Functio
         else:
             base, offset = ("%packed", places.packed) if buffer.space == "packed" else ("%arena", places.arena)
             lines.append(f"  {made} = getelementptr inbounds i8, ptr {base}, i64 {offset[buffer]}")
-        known[buffer] = made
+        self.known[buffer] = made
         return made
 
-    for call in calls:
-        function = functions[call.nest]
-        arguments = ", ".join(["ptr %ctx", *(f"ptr {pointer(call.actual[b])}" for b in function.buffers)])
-        lines.append(f"  call void @{function.name}({arguments})")
-    return "\n".join([*lines, "  ret void", "}"])
+
+def _launch(group: str) -> list[str]:
+    """The call of a parallel region over a group."""
+    lines = [f"  %{group} = alloca [{len(BASES)} x ptr], align 16"]
+    for i, base in enumerate(BASES):
+        lines.append(f"  %{group}.{base} = getelementptr inbounds ptr, ptr %{group}, i64 {i}")
+        lines.append(f"  store ptr %{base}, ptr %{group}.{base}, align 8")
+    return [
+        *lines,
+        *_slot(f"{group}.parallel", "ptr", PARALLEL),
+        *_slot(f"{group}.threads", "i64", THREADS),
+        f"  %{group}.n = trunc i64 %{group}.threads to i32",
+        f"  call void %{group}.parallel(ptr @{group}, ptr %{group}, i32 %{group}.n, i32 0)",
+    ]
+
+
+def _slot(name: str, kind: str, number: int, table: str = "%ctx") -> list[str]:
+    at = f"  %{name}.at = getelementptr inbounds ptr, ptr {table}, i64 {number}"
+    return [at, f"  %{name} = load {kind}, ptr %{name}.at, align 8"]
+
+
+def _group(name: str, group: InTurns, functions: Mapping[Nest, Function], places: Places) -> str:
+    """What each thread of a region does: its parts of a group, as one thread with scratch of its own."""
+    lines = [f"define internal void @{name}(ptr %pack) #0 {{", "entry:"]
+    for i, base in enumerate(("table", *BASES[1:])):
+        lines += _slot(base, "ptr", i, "%pack")
+    lines += [f"  %ctx = alloca [{BARRIER + 1} x ptr], align 16"]
+    lines += [f"  call void @llvm.memmove.p0.p0.i64(ptr %ctx, ptr %table, i64 {8 * (BARRIER + 1)}, i1 false)"]
+    for what, number in (("get_num", THREAD_NUM), ("get_count", NUM_THREADS), ("scratch", SCRATCH)):
+        lines += _slot(what, "ptr", number, "%table")
+    lines += [
+        *_slot("stride", "i64", SCRATCH_STRIDE, "%table"),
+        "  %tid32 = call i32 %get_num()",
+        "  %tid = zext i32 %tid32 to i64",
+        "  %team32 = call i32 %get_count()",
+        "  %team = zext i32 %team32 to i64",
+        "  %skip = mul i64 %tid, %stride",
+        "  %own = getelementptr inbounds i8, ptr %scratch, i64 %skip",
+        f"  %own.at = getelementptr inbounds ptr, ptr %ctx, i64 {SCRATCH}",
+        "  store ptr %own, ptr %own.at, align 8",
+        "  br label %next",
+        "next:",
+        "  %part = phi i64 [ %tid, %entry ], [ %following, %done ]",
+        f"  switch i64 %part, label %end [ {' '.join(f'i64 {i}, label %part{i}' for i in range(len(group.parts)))} ]",
+    ]
+    for i, turns in enumerate(group.parts):
+        lines.append(f"part{i}:")
+        _Caller(functions, places, lines, f"p{i}.").turns(group.calls, turns)
+        lines.append("  br label %done")
+    lines += ["done:", "  %following = add i64 %part, %team", "  br label %next", "end:", "  ret void", "}"]
+    return "\n".join(lines)
 
 
 def _global_name(buffer: Buffer) -> str:

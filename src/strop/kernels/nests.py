@@ -253,14 +253,21 @@ _CUBIC = 0.044715
 
 @dataclass(frozen=True)
 class Activation:
-    """f(x) = x·h(x), from one expensive function: `inner` of x, then h and f' from x and its value t."""
+    """f(x) = x·h(x), from one expensive function: `inner` of x, then h and f' from x and its value t.
+
+    f alone may have a function of its own, `whole`, which costs less.
+    """
 
     inner: Callable[[Expr], Expr]
     factor: Callable[[Expr, Expr], Expr]
     slope: Callable[[Expr, Expr], Expr]
+    whole: str = ""
+
+    def value(self, x: Expr) -> Expr:
+        return apply(self.whole, x) if self.whole else mul(x, self.factor(x, self.inner(x)))
 
 
-def _logistic(steepness: float) -> Activation:
+def _logistic(steepness: float, whole: str = "") -> Activation:
     """x·σ(kx), whose slope is σ + k·x·σ·(1 − σ)."""
 
     def inner(x: Expr) -> Expr:
@@ -269,7 +276,7 @@ def _logistic(steepness: float) -> Activation:
     def slope(x: Expr, s: Expr) -> Expr:
         return mul(s, add(mul(x, number(steepness), sub(number(1.0), s)), number(1.0)))
 
-    return Activation(inner, lambda x, s: s, slope)
+    return Activation(inner, lambda x, s: s, slope, whole)
 
 
 def _tanh_slope(x: Expr, t: Expr) -> Expr:
@@ -278,22 +285,24 @@ def _tanh_slope(x: Expr, t: Expr) -> Expr:
 
 
 def _erf_slope(x: Expr, t: Expr) -> Expr:
-    density = mul(apply("exp", mul(number(-0.5), x, x)), number(1.0 / sqrt(2.0 * pi)), x)
+    density = mul(apply("exp_nonpositive", mul(number(-0.5), x, x)), number(1.0 / sqrt(2.0 * pi)), x)
     return add(mul(number(0.5), add(t, number(1.0))), density)
 
 
 ACTIVATIONS = {
-    "silu": _logistic(1.0),
+    "silu": _logistic(1.0, "silu"),
     "quick_gelu": _logistic(1.702),
     "gelu_tanh": Activation(
         lambda x: apply("tanh", mul(number(_ROOT), x, add(mul(x, x, number(_CUBIC)), number(1.0)))),
         lambda x, t: mul(number(0.5), add(t, number(1.0))),
         _tanh_slope,
+        "gelu_tanh",
     ),
     "gelu": Activation(
         lambda x: apply("erf", mul(x, number(sqrt(0.5)))),
         lambda x, t: mul(number(0.5), add(t, number(1.0))),
         _erf_slope,
+        "gelu",
     ),
 }
 
@@ -302,13 +311,8 @@ ACTIVATIONS = {
 def activation(count: int, length: int, name: str) -> Lowered:
     rows, f = Rows(count, length), ACTIVATIONS[name]
     x, y = rows.matrix("x"), rows.out("y")
-    rows.per_row(name, rows.write(lambda j: _value(rows, f, x, y, j)))
+    rows.per_row(name, rows.write(lambda j: store(y, (rows.row, j), f.value(rows.here(x, j)))))
     return rows.lowered()
-
-
-def _value(rows: Rows, f: Activation, x: Buffer, y: Buffer, j: Loop) -> Store:
-    here = rows.here(x, j)
-    return store(y, (rows.row, j), mul(here, f.factor(here, f.inner(here))))
 
 
 @kernel
@@ -330,12 +334,7 @@ def gate(count: int, length: int, name: str) -> Lowered:
     """f(a)·b."""
     rows, f = Rows(count, length), ACTIVATIONS[name]
     a, b, y = rows.matrix("a"), rows.matrix("b"), rows.out("y")
-
-    def value(j: Loop) -> Expr:
-        here = rows.here(a, j)
-        return mul(here, f.factor(here, f.inner(here)), rows.here(b, j))
-
-    rows.per_row(name, rows.write(lambda j: store(y, (rows.row, j), value(j))))
+    rows.per_row(name, rows.write(lambda j: store(y, (rows.row, j), mul(f.value(rows.here(a, j)), rows.here(b, j)))))
     return rows.lowered()
 
 

@@ -22,9 +22,9 @@ from strop.loops.lower.driver import LibraryCall, Lowered, Step
 
 #: functions that cost tens of cycles: never computed twice
 EXPENSIVE = frozenset((
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "silu", "pow", "atan2", "fmod", "mod",
-    "floordiv", "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
+    "exp", "exp_nonpositive", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh",
+    "mish", "softplus", "pow", "atan2", "fmod", "mod", "floordiv", "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
 ))  # fmt: skip
 SCALE_POINTS = 400  # points of an image from which scaling weights is cheaper than scaling the image
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once

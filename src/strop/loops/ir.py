@@ -282,11 +282,13 @@ class Store:
 @dataclass(frozen=True)
 class Loop:
     """kind: parallel (iterations are independent), reduce (they only meet in reductions) or sequential (in order).
-    mode, set by scheduling: serial, threads, vector or unroll."""
+    mode, set by scheduling: serial, threads, vector, unroll or strip (between bounds that the caller gives, who counts
+    `first` other steps before this loop's)."""
 
     var: Var
     kind: str = "parallel"
     mode: str = "serial"
+    first: int = 0
 
     @property
     def name(self) -> str:

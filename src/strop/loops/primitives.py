@@ -263,8 +263,8 @@ def _sink_into(
 class Alternate(Pass):
     """for t: for j: S(t, j)   →   for t in pairs: {for j: S(t, j); for j: S(t+1, last - j)}
 
-    Every second iteration of an outer loop walks an inner parallel loop backwards, so that what was read last is read
-    again first: a panel that does not quite fit a cache is found there for the most part.
+    Every second iteration of an outer loop walks an inner parallel loop backwards, and the sums inside it, so that what
+    was read last is read again first: a panel that does not quite fit a cache is found there for the most part.
     """
 
     nest: str
@@ -308,9 +308,12 @@ class Alternate(Pass):
     def _reversed(self, item: Store | Nest) -> Store | Nest:
         if isinstance(item, Store):
             return item
-        back = {loop.var: index_of(loop.var) * -1 + (loop.extent - 1) for loop in item.loops if loop.name == self.inner}
-        body = tuple(self._reversed(i) for i in item.body)
-        return replace(item, body=body).substitute(back)
+        walked = any(loop.name == self.inner for loop in item.loops)
+        turned = [loop.var for loop in item.loops if loop.name == self.inner]
+        if walked:
+            turned += [loop.var for loop in item.all_loops if loop.kind == "reduce" and loop.mode == "serial"]
+        body = item.body if walked else tuple(self._reversed(i) for i in item.body)
+        return replace(item, body=body).substitute({var: index_of(var) * -1 + (var.extent - 1) for var in turned})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain, count
-from typing import Union
 
 from strop.core.config import Layouts
 from strop.core.journal import Journal
@@ -22,25 +21,12 @@ from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import Plain, ready
+from strop.plan.calls import Call, PlannedStep
 from strop.plan.cost import guess
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
 from strop.plan.schedule import Recipe, schedule
-
-
-@dataclass(frozen=True)
-class Call:
-    """A scheduled nest (with canonical names) and the buffers that it runs on."""
-
-    name: str
-    nest: Nest
-    actual: Mapping[Buffer, Buffer]
-    source: Nest
-    passes: tuple[Pass, ...] = ()
-
-    @property
-    def touched(self) -> tuple[Buffer, ...]:
-        return tuple(self.actual.values())
+from strop.plan.strips import Strips, in_strips, together
 
 
 @dataclass
@@ -48,7 +34,8 @@ class Plan:
     """Everything that code generation and the runtime need to know."""
 
     prepare: list[Call]
-    steps: list[Union[Call, LibraryCall]]
+    steps: list[PlannedStep]
+    strips: Mapping[int, Strips]
     inputs: tuple[Buffer, ...]
     params: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
@@ -58,6 +45,11 @@ class Plan:
     threads: int
     layouts: Mapping[str, Layout] = field(default_factory=dict)
 
+    @property
+    def sequence(self) -> list[PlannedStep | Strips]:
+        """The steps as they run: those that take turns as one."""
+        return together(self.steps, self.strips)
+
 
 def plan(
     lowered: Lowered,
@@ -65,6 +57,7 @@ def plan(
     threads: int,
     *,
     pack: bool = True,
+    strips: bool = True,
     journal: Journal,
     edits: Sequence[Pass] = (),
     layouts: Layouts = "joint",
@@ -76,7 +69,7 @@ def plan(
     for name, layout in chosen.layouts.items():
         journal.add("choice", name, chosen.names[name] + (", zeros around" if layout.padded else ""))
     prepare = [call for nest in once for part in scheduler.calls(nest) for call in part]
-    made: list[Union[Call, LibraryCall]] = []
+    made: list[PlannedStep] = []
     for step in chosen.steps:
         if isinstance(step, LibraryCall):
             journal.add("fallback", step.name, f"{step.target} runs in the library: {step.why}", target=step.target)
@@ -87,12 +80,16 @@ def plan(
         made += calls
     scheduler.check_names()
     library = {b for step in made if isinstance(step, LibraryCall) for b in step.outputs}
-    arena = plan_memory([[b for b in _touched(step) if b not in library] for step in made])
+    groups: Mapping[int, Strips] = {}
+    if strips:
+        made, groups = in_strips(made, target, threads, journal)
+    arena = plan_memory([[b for b in _touched(step) if b not in library] for step in together(made, groups)])
     used = frozenset(b for step in made for b in _touched(step) if b.space == "packed")
     packed = plan_memory([call.touched for call in prepare], "packed", used)
     return Plan(
         prepare,
         made,
+        groups,
         lowered.inputs,
         lowered.params,
         lowered.outputs,
@@ -104,8 +101,8 @@ def plan(
     )
 
 
-def _touched(step: Union[Call, LibraryCall]) -> tuple[Buffer, ...]:
-    return step.touched if isinstance(step, Call) else (*step.inputs, *step.outputs)
+def _touched(step: PlannedStep | Strips) -> tuple[Buffer, ...]:
+    return (*step.inputs, *step.outputs) if isinstance(step, LibraryCall) else step.touched
 
 
 def split_parameters(steps: list[Step]) -> tuple[list[Nest], list[Step]]:

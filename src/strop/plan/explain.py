@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from strop.core.cache import Cache
 from strop.core.target import Target
 from strop.loops.ir import Nest
-from strop.plan.choose import Call, anonymised, canonicalise
+from strop.plan.calls import Call
+from strop.plan.choose import anonymised, canonicalise
 from strop.plan.cost import Cost, estimate
 from strop.plan.schedule import Recipe
 from strop.plan.space import Schedule

@@ -11,7 +11,7 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.core.target import Target
-from strop.plan.choose import Call
+from strop.plan.calls import Call
 from strop.plan.cost import Cost, estimate
 from strop.plan.explain import what_holds
 from strop.run import entry, jit, pipeline

@@ -28,7 +28,7 @@ from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
 from strop.loops.program import BORDER_COPY
-from strop.plan.choose import Call
+from strop.plan.calls import Call
 from strop.run import entry, pipeline
 from strop.run.bench_report import geometric_mean
 from strop.run.bench_shapes import FAMILIES, OPERATORS, Operator

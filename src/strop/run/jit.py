@@ -127,6 +127,9 @@ def _parsed(text: str, target: Target) -> llvm.ModuleRef:
     return module
 
 
+_LIBRARY = "program"
+
+
 class Library:
     """Object code made callable. Keep it alive as long as its functions are."""
 
@@ -135,14 +138,20 @@ class Library:
             machine = llvm.Target.from_triple(target.triple).create_target_machine(
                 cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
             )
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            # each module's code and constants come to lie side by side: they reach each other within 2 GB
+            self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
+            builder = llvm.JITLibraryBuilder().add_current_process()
             for data in objects:
-                self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-            self._engine.finalize_object()
+                builder.add_object_img(data)
+            self._held = [builder.link(self._jit, _LIBRARY)]
             _let_go()
 
     def address(self, name: str) -> int:
-        found = int(self._engine.get_function_address(name))
-        if not found:
-            raise Problem("STR501", f"object code has no function `{name}`", help="clear the cache: strop cache clear")
-        return found
+        try:
+            with _lock:
+                self._held.append(self._jit.lookup(_LIBRARY, name))
+        except RuntimeError as error:
+            raise Problem(
+                "STR501", f"object code has no function `{name}`", help="clear the cache: strop cache clear"
+            ) from error
+        return int(self._held[-1][name])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import torch
@@ -26,7 +26,8 @@ from strop.core.target import Target
 from strop.graph.ir import Graph, Node
 from strop.loops.ir import Nest
 from strop.loops.primitives import Plain
-from strop.plan.choose import Call, canonicalise, renamed
+from strop.plan.calls import Call
+from strop.plan.choose import canonicalise, renamed
 from strop.plan.cost import estimate
 from strop.plan.explain import recipe_of
 from strop.plan.schedule import Recipe
@@ -116,7 +117,7 @@ class _Search:
         if not won:
             return self._kept(self.static, "nothing faster was found", "")
         edits = [one for group in won for one in group.edits(group.best)]
-        planned = self._planned(edits)
+        planned = self._planned(edits, self.options)
         new = pipeline.generate(planned, self.target, self.journal)
         ratio = self._compared(new)
         if ratio < 1.005:
@@ -179,14 +180,14 @@ class _Search:
 
     # ---- timing ----
 
-    def _planned(self, edits: Sequence[Pass]) -> Stages:
+    def _planned(self, edits: Sequence[Pass], options: Options) -> Stages:
         return pipeline.plan_stages(
-            self.graph, self.stages.lowered, self.target, self.options, Journal(), self.threads, edits
+            self.graph, self.stages.lowered, self.target, options, Journal(), self.threads, edits
         )
 
     def _turns(self, groups: list[_Group], final: float) -> bool:
         """Time the next few schedules of every nest beside the best so far; False when there is no time for more."""
-        began = time.perf_counter()
+        began, apart = time.perf_counter(), replace(self.options, strips=False)
         tried: list[list[tuple[Pass, ...] | None]] = [[group.best for group in groups]]
         for _ in range(AT_ONCE if self.static.packed_bytes < LARGE else 1):
             if any(group.waiting for group in groups):
@@ -194,7 +195,8 @@ class _Search:
         programs: list[tuple[Stages, TimedProgram]] = []
         for i, choice in enumerate(tried):
             self.tell(f"compiling {i + 1} of {len(tried)}")
-            stages = self._planned([one for group, passes in zip(groups, choice) for one in group.edits(passes)])
+            edits = [one for group, passes in zip(groups, choice) for one in group.edits(passes)]
+            stages = self._planned(edits, apart)
             timed = TimedProgram(pipeline.generate(stages, self.target, Journal(), separate=True), self.options)
             timed.bind(self.params)
             programs.append((stages, timed))

@@ -20,7 +20,7 @@ import llvmlite
 import torch
 
 import strop
-from strop.code.module import Places, build_module
+from strop.code.module import Places, build_module, function_text
 from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Journal
@@ -35,7 +35,9 @@ from strop.loops.lower.driver import LibraryCall, Lowered, lower
 from strop.loops.program import on_program
 from strop.loops.verify import verify as verify_steps
 from strop.plan.algorithms import choose_algorithms
-from strop.plan.choose import Call, Plan, plan, rename
+from strop.plan.calls import Call
+from strop.plan.choose import Plan, plan, rename
+from strop.plan.strips import Strips
 from strop.run import jit
 from strop.run.threads import pool
 
@@ -165,7 +167,14 @@ def plan_stages(
     with journal.step("plan"):
         rest = [one for one in edits if not on_program(one)]
         planned = plan(
-            lowered, target, threads, pack=options.pack, journal=journal, edits=rest, layouts=options.layouts
+            lowered,
+            target,
+            threads,
+            pack=options.pack,
+            strips=options.strips,
+            journal=journal,
+            edits=rest,
+            layouts=options.layouts,
         )
     if options.check:
         _verify_plan(planned)
@@ -197,11 +206,13 @@ IDLE = "strop_idle"
 
 
 def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool = False) -> Compiled:
-    """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone."""
+    """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
+    that take turns are one step."""
     planned = stages.plan
     slots = _slots(planned)
-    segments = [[s] if isinstance(s, Call) else s for s in planned.steps] if separate else _segments(planned)
-    entries: dict[str, Sequence[Call]] = {"strop_prepare": planned.prepare} if planned.prepare else {}
+    alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
+    segments = alone if separate else _segments(planned)
+    entries: dict[str, Sequence[Call | Strips]] = {"strop_prepare": planned.prepare} if planned.prepare else {}
     steps: list[tuple[Any, ...]] = []
     places = _places(planned, slots)
     for segment in segments:
@@ -248,10 +259,9 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
     )
 
 
-def assembly(planned: Plan, call: Call, target: Target) -> str:
-    """The machine code of one call as text."""
-    module = build_module({"entry": [call]}, _places(planned, _slots(planned)), target)
-    return jit.assembly(module.parts[0], target)
+def assembly(nest: Nest, target: Target) -> str:
+    """The machine code of a nest as text."""
+    return jit.assembly(function_text(nest, target), target)
 
 
 def _places(planned: Plan, slots: Mapping[Buffer, int]) -> Places:
@@ -264,10 +274,10 @@ def _slots(planned: Plan) -> dict[Buffer, int]:
     return {b: i for i, b in enumerate(dict.fromkeys((*planned.inputs, *planned.params, *planned.outputs, *made)))}
 
 
-def _segments(planned: Plan) -> list[list[Call] | LibraryCall]:
+def _segments(planned: Plan) -> list[list[Call | Strips] | LibraryCall]:
     """Runs of native calls between library calls."""
-    found: list[list[Call] | LibraryCall] = []
-    for step in planned.steps:
+    found: list[list[Call | Strips] | LibraryCall] = []
+    for step in planned.sequence:
         if isinstance(step, LibraryCall):
             found.append(step)
         elif found and isinstance(found[-1], list):

@@ -18,7 +18,9 @@ import torch
 from strop.core.config import Options
 from strop.loops.lower.driver import LibraryCall
 from strop.loops.volume import flop, volume
-from strop.plan.choose import Call, Plan
+from strop.plan.calls import Call
+from strop.plan.choose import Plan
+from strop.plan.strips import Strips
 from strop.run.pipeline import IDLE, Compiled
 from strop.run.program import NativeProgram
 
@@ -149,11 +151,15 @@ def profile(
     idle = statistics.median(timed.idle)
     medians = [max(statistics.median(taken) - idle, 0.0) / 1e3 for taken in timed.nanoseconds]
     total = sum(medians) or 1.0
-    rows = [_row(step, planned, taken, taken / total) for step, taken in zip(planned.steps, medians)]
+    rows = [_row(step, planned, taken, taken / total) for step, taken in zip(planned.sequence, medians)]
     return Profile(tuple(rows), statistics.median(whole) / 1e3, rounds)
 
 
-def _row(step: Call | LibraryCall, planned: Plan, microseconds: float, share: float) -> Row:
+def _row(step: Call | LibraryCall | Strips, planned: Plan, microseconds: float, share: float) -> Row:
+    if isinstance(step, Strips):
+        rows = [_row(call, planned, microseconds, share) for call in step.calls]
+        work = [sum(each) for each in zip(*((row.flop, row.bytes_read, row.bytes_written) for row in rows))]
+        return Row(step.name, f"{len(rows)} nests in strips", rows[0].where, microseconds, share, *work)
     if isinstance(step, LibraryCall):
         read, written = sum(b.bytes for b in step.inputs), sum(b.bytes for b in step.outputs)
         where = str(step.node.origin)

@@ -6,7 +6,7 @@ from math import pi, sqrt
 
 from strop.core.dtypes import is_float
 from strop.core.passes import Verdict, no
-from strop.core.rewrite import Bind, Match, Rule, Rules, Var
+from strop.core.rewrite import Bind, Either, Match, Rule, Rules, Var
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.rules.language import P, x
@@ -21,10 +21,25 @@ def _gelu(x: Node, approximate: str) -> Node:
 
 
 x_over_root_2 = P.either(P.mul(x, P.about(sqrt(0.5))), P.div(x, P.about(sqrt(2))))
-cubic = P.either(
-    P.product(P.about(sqrt(2 / pi)), P.add(x, P.product(P.about(0.044715), x, x, x))),
-    P.product(P.about(sqrt(2 / pi)), x, P.add(1.0, P.product(P.about(0.044715), x, x))),
+minus_x_over_root_2 = P.either(
+    P.neg(x_over_root_2),
+    P.mul(x, P.about(-sqrt(0.5))),
+    P.div(x, P.about(-sqrt(2))),
+    P.mul(P.neg(x), P.about(sqrt(0.5))),
+    P.div(P.neg(x), P.about(sqrt(2))),
 )
+
+
+def _cubic(slope: float) -> Either:
+    """slope·(x + 0.044715·x³), however it is multiplied out."""
+    return P.either(
+        P.product(P.about(slope), P.add(x, P.product(P.about(0.044715), x, x, x))),
+        P.product(P.about(slope), x, P.add(1.0, P.product(P.about(0.044715), x, x))),
+        P.product(x, P.add(P.about(slope), P.product(P.about(slope * 0.044715), x, x))),
+        P.add(P.mul(x, P.about(slope)), P.product(P.about(slope * 0.044715), x, x, x)),
+    )
+
+
 clamp_0_6 = P.either(
     P.minimum(P.relu(P.add(x, P.about(3.0))), P.about(6.0)),
     P.relu(P.minimum(P.add(x, P.about(3.0)), P.about(6.0))),
@@ -40,7 +55,12 @@ sigmoids = Rules(
 gelus = Rules(
     Rule("x·(1 + erf(x/√2))/2 → gelu", P.product(x, 0.5, P.add(P.erf(x_over_root_2), 1.0)),
          lambda x: _gelu(x, "none"), _alone),
-    Rule("x·(1 + tanh(√(2/π)(x + 0.044715 x³)))/2 → gelu", P.product(x, 0.5, P.add(P.tanh(cubic), 1.0)),
+    Rule("x·(½ + erf(x/√2)/2) → gelu", P.mul(x, P.add(P.mul(P.erf(x_over_root_2), 0.5), 0.5)),
+         lambda x: _gelu(x, "none"), _alone),
+    Rule("x·erfc(-x/√2)/2 → gelu", P.product(x, 0.5, P.erfc(minus_x_over_root_2)), lambda x: _gelu(x, "none"), _alone),
+    Rule("x·(1 + tanh(√(2/π)(x + 0.044715 x³)))/2 → gelu", P.product(x, 0.5, P.add(P.tanh(_cubic(sqrt(2 / pi))), 1.0)),
+         lambda x: _gelu(x, "tanh"), _alone),
+    Rule("x·sigmoid(√(8/π)(x + 0.044715 x³)) → gelu", P.mul(x, P.sigmoid(_cubic(sqrt(8 / pi)))),
          lambda x: _gelu(x, "tanh"), _alone),
 )  # fmt: skip
 

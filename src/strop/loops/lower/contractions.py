@@ -258,7 +258,7 @@ def attention(c: Context) -> list[Nest]:
     largest, each = reducing("sm", k[-2]), reducing("se", k[-2])
     top = value_of(high)
     finite = apply("where", apply("eq", top, Const(-inf, c.dtype)), zero(c.dtype), top)
-    exponential = apply("exp", apply("sub", Load(row, (as_index(each),)), top))
+    exponential = apply("exp_nonpositive", apply("sub", Load(row, (as_index(each),)), top))
 
     v = c.node.inputs[2].shape
     values = tuple(_head(loop, extent) for loop, extent in zip(batch, _aligned(v, len(batch))))

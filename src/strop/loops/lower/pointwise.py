@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import pi, sqrt
 
 from strop.graph.ir import Node
 from strop.graph.operators import BINARY, COMPARE, UNARY
@@ -89,15 +88,7 @@ def relu(node: Node, x: Expr) -> Expr:
 
 @formula("gelu")
 def gelu(node: Node, x: Expr) -> Expr:
-    half = like(x, 0.5)
-    if node.attrs.get("approximate", "none") == "tanh":
-        cubed = apply("mul", apply("mul", x, x), x)
-        inner = apply("mul", like(x, sqrt(2 / pi)), apply("add", x, apply("mul", like(x, 0.044715), cubed)))
-        # 0.5·(1 + tanh u) = sigmoid(2u)
-        return apply("mul", x, apply("sigmoid", apply("mul", like(x, 2.0), inner)))
-    return apply(
-        "mul", apply("mul", x, half), apply("add", like(x, 1.0), apply("erf", apply("mul", x, like(x, sqrt(0.5)))))
-    )
+    return apply("gelu_tanh" if node.attrs.get("approximate", "none") == "tanh" else "gelu", x)
 
 
 @formula("silu")
@@ -124,14 +115,13 @@ def hardswish(node: Node, x: Expr) -> Expr:
 def softplus(node: Node, x: Expr) -> Expr:
     beta, threshold = node.attrs["beta"], node.attrs["threshold"]
     scaled = apply("mul", x, like(x, beta))
-    soft = apply("div", apply("log1p", apply("exp", scaled)), like(x, beta))
+    soft = apply("div", apply("softplus", scaled), like(x, beta))
     return Apply("where", (apply("gt", scaled, like(x, threshold)), x, soft), x.dtype)
 
 
 @formula("mish")
 def mish(node: Node, x: Expr) -> Expr:
-    soft = Apply("where", (apply("gt", x, like(x, 20.0)), x, apply("log1p", apply("exp", x))), x.dtype)
-    return apply("mul", x, apply("tanh", soft))
+    return apply("mish", x)
 
 
 @formula("elu")

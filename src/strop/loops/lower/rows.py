@@ -49,7 +49,7 @@ def softmax(c: Context) -> list[Nest]:
     powers = Nest(
         loops,
         (
-            store(e, slot, apply("exp", apply("sub", c.read(0, *here), at(top)))),
+            store(e, slot, apply("exp_nonpositive", apply("sub", c.read(0, *here), at(top)))),
             store(total, (), at(e, *slot), "sum"),
         ),
     )
@@ -67,7 +67,7 @@ def log_softmax(c: Context) -> list[Nest]:
     loops, here, _ = row.walk("k")
     largest = fold(top, loops, c.read(0, *here), "max")
     loops, here, _ = row.walk("j")
-    powers = fold(total, loops, apply("exp", apply("sub", c.read(0, *here), at(top))), "sum")
+    powers = fold(total, loops, apply("exp_nonpositive", apply("sub", c.read(0, *here), at(top))), "sum")
     logarithm = store(shift, (), apply("log", at(total)))
     loops, here, _ = row.walk("w", "parallel")
     # (x - top) - log Σ, not x - (top + log Σ): the first difference is exact where it matters, near the top

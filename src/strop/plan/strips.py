@@ -1,0 +1,389 @@
+"""Nests that hand a large tensor on run in strips: a few rows of one, then the rows of the next that these allow.
+
+    expand rows 0…9    depthwise rows 0…4     expand rows 9…17    depthwise rows 4…8     …
+
+What is handed on needs a window of rows only. It is written to and read from the same few lines of the cache again and
+again, instead of going through memory as a whole. Every nest keeps its schedule; the loop that walks over rows runs
+between two bounds that the caller gives, on pointers moved so that a row falls into its place in the window. Between
+strips, the rows that are still needed move to the window's start. Each thread takes a part of the rows of the last
+nest and computes for itself what that needs of the others, so threads meet once at the end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+
+from strop.code.turns import Clear, InTurns, Move, Run, Turn
+from strop.core.journal import Journal
+from strop.core.target import Target
+from strop.loops.ir import Buffer, Const
+from strop.loops.lower.driver import LibraryCall
+from strop.plan.calls import Call, PlannedStep
+from strop.plan.walk import Reach, Walk, walks
+
+ROOM = 0.8  # of L2, for what a strip touches
+LARGE = 1.0  # of L2, from which on a tensor does not stay there until it is read
+SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
+MOST_STRIPS = 128
+CALL_US = 0.15  # what one more call of a nest costs
+
+
+@dataclass(frozen=True)
+class Strips(InTurns):
+    """Planned calls that take turns, a few rows at a time."""
+
+    calls: tuple[Call, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.calls[0].name} … {self.calls[-1].name}"
+
+    @property
+    def touched(self) -> tuple[Buffer, ...]:
+        return tuple(dict.fromkeys(b for call in self.calls for b in call.touched))
+
+
+@dataclass(frozen=True)
+class Link:
+    """A tensor that one call of a chain hands to another."""
+
+    buffer: Buffer
+    writer: int
+    reader: int
+    written: Reach
+    read: Reach
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Walks in order, each but the last read by a later one. Buffers in `inside` are of no use to anybody else, those
+    in `edged` have zeros around."""
+
+    walks: tuple[Walk, ...]
+    inside: frozenset[Buffer]
+    edged: frozenset[Buffer]
+
+    @cached_property
+    def links(self) -> list[Link] | None:
+        """By reader; None where rows don't come in order, or something is of no use to a later walk."""
+        found = []
+        for reader, walk in enumerate(self.walks):
+            for writer, before in enumerate(self.walks[:reader]):
+                for buffer in before.writes.keys() & walk.reads.keys():
+                    written, read = before.writes[buffer], walk.reads[buffer]
+                    if written is None or read is None or written.dimension != read.dimension:
+                        return None
+                    found.append(Link(buffer, writer, reader, written, read))
+        return found if {link.writer for link in found} == set(range(len(self.walks) - 1)) else None
+
+    @cached_property
+    def windowed(self) -> dict[Buffer, list[Link]]:
+        """What is handed on, needs no place of its own, and lies row after row in memory, each like the others."""
+        found: dict[Buffer, list[Link]] = {}
+        for link in self.links or ():
+            alike = link.buffer not in self.edged or self.walks[link.writer].evenly(link.buffer)
+            if link.buffer in self.inside and alike and prod(link.buffer.shape[: link.written.dimension]) == 1:
+                found.setdefault(link.buffer, []).append(link)
+        return found
+
+    def large(self, target: Target, threads: int) -> list[Buffer]:
+        """What is handed on in a window and would not stay in L2 as a whole."""
+        return [b for b in self.windowed if b.bytes / threads > LARGE * target.l2]
+
+    # ---- which rows when ----
+
+    def starts(self, first: int) -> list[int]:
+        """For each walk the first step that the last one's step `first` needs."""
+        at = [walk.steps for walk in self.walks]
+        at[-1] = first
+        for link in reversed(self.links or ()):
+            needed = bisect_right(link.written.end, link.read.low[at[link.reader]]) if first else 0
+            at[link.writer] = min(at[link.writer], needed)
+        return at
+
+    def ends(self, end: int) -> list[int]:
+        """For each walk the end of the steps that the last one's steps before `end` need."""
+        at = [0 for _ in self.walks]
+        at[-1] = end
+        for link in reversed(self.links or ()):
+            if at[link.reader]:
+                needed = bisect_left(link.written.low, link.read.end[at[link.reader] - 1])
+                at[link.writer] = max(at[link.writer], needed)
+        return at
+
+    def strips(self, parts: int, number: int) -> list[list[list[Run]]]:
+        """What runs, for each part and strip of it."""
+        extent = self.walks[-1].steps
+        begin = [self.starts(extent * part // parts) for part in range(parts)]
+        begin.append([walk.steps for walk in self.walks])
+        made = []
+        for part in range(parts):
+            done, first, last = begin[part], extent * part // parts, extent * (part + 1) // parts
+            strips = []
+            for strip in range(1, number + 1):
+                wanted = self.ends(first + (last - first) * strip // number)
+                if strip == number:  # rows that no later walk reads belong to some part too
+                    wanted = [max(a, b) for a, b in zip(wanted, begin[part + 1])]
+                strips.append([Run(i, a, b) for i, (a, b) in enumerate(zip(done, wanted)) if a < b])
+                done = [max(a, b) for a, b in zip(done, wanted)]
+            made.append(strips)
+        return made
+
+    # ---- how much of the cache that takes ----
+
+    def room(self, windows: Sequence[Window], parts: Sequence[Sequence[Sequence[Run]]]) -> float:
+        """Bytes that a strip touches at most."""
+        weights = sum(walk.weights for walk in self.walks)
+        held = {window.whole: window.bytes for window in windows}
+        others = max(sum(self._rows(strip, held).values()) for part in parts for strip in part)
+        return weights + sum(held.values()) + others
+
+    def _rows(self, strip: Sequence[Run], apart: Mapping[Buffer, int]) -> dict[Buffer, float]:
+        touched: dict[Buffer, float] = {}
+        for run in strip:
+            walk = self.walks[run.call]
+            for buffer, reach in (*walk.reads.items(), *walk.writes.items()):
+                if buffer not in apart and reach is None:
+                    touched[buffer] = buffer.bytes
+                elif buffer not in apart and reach is not None:
+                    rows = reach.end[run.high - 1] - reach.low[run.low]
+                    share = buffer.bytes * rows / max(buffer.shape[reach.dimension], 1)
+                    touched[buffer] = max(touched.get(buffer, 0.0), share)
+        return touched
+
+    def choose(self, target: Target, threads: int) -> Chosen | None:
+        """As few strips as fit the cache; None where none do, or they would cost more than they bring."""
+        large = self.large(target, threads)
+        if not large:
+            return None
+        _, l2, l3, _ = target.bandwidth
+        saved = 2 * sum(b.bytes for b in large) * (1 / l3 - 1 / l2) / target.ghz / 1e3 / threads
+        for number in _fewer_first(min(MOST_STRIPS, self.walks[-1].steps // threads)):
+            if CALL_US * number * len(self.walks) > saved:
+                return None
+            parts = self.strips(threads, number)
+            windows = [Window(b, links, b in self.edged, parts) for b, links in self.windowed.items()]
+            room = self.room(windows, parts)
+            if room <= ROOM * target.l2:
+                return Chosen(self, parts, windows, room)
+        return None
+
+
+def _fewer_first(most: int) -> list[int]:
+    return [n for n in accumulate(range(30), lambda n, _: n + max(1, n // 4), initial=2) if n <= most]
+
+
+class Window:
+    """The rows of a tensor that are needed at a time, and what has to be done for them before each strip."""
+
+    def __init__(
+        self, whole: Buffer, links: Sequence[Link], edged: bool, parts: Sequence[Sequence[Sequence[Run]]]
+    ) -> None:
+        self.whole, self.links, self.edged = whole, links, edged
+        dimension = links[0].written.dimension
+        self.row = whole.bytes // whole.shape[dimension]
+        self.spans = [self._spans(part) for part in parts]
+        widest = max((end - low for part in self.spans for low, _, end in part), default=0)
+        self.rows = min(int(widest * SPARE), whole.shape[dimension])
+        shape = (len(parts) * self.rows, *whole.shape[dimension + 1 :])
+        self.buffer = Buffer(f"{whole.name}.window", whole.dtype, shape, "arena")
+
+    @property
+    def bytes(self) -> int:
+        return self.rows * self.row
+
+    def _spans(self, part: Sequence[Sequence[Run]]) -> list[tuple[int, int, int]]:
+        """For each strip: the first row that it or a later one reads, the end of those written before it, and the end
+        of those that it touches."""
+        written, writer = self.links[0].written, self.links[0].writer
+        reads = {link.reader: link.read for link in self.links}
+        lows = []
+        low = written.end[-1]
+        for strip in reversed(part):
+            low = min([low, *(reads[run.call].low[run.low] for run in strip if run.call in reads)])
+            lows.append(min([low, *(written.low[run.low] for run in strip if run.call == writer)]))
+        made, before = [], 0
+        for low, strip in zip(reversed(lows), part):
+            ends = [written.end[run.high - 1] for run in strip if run.call == writer]
+            touched = ends + [reads[run.call].end[run.high - 1] for run in strip if run.call in reads]
+            made.append((low, max(before, low), max(touched, default=low)))
+            before = max([before, *ends])
+        return made
+
+    def turns(self, part: int) -> list[tuple[int, list[Clear | Move]]]:
+        """For each strip: the row at the window's start, and what is to be done first."""
+        start = part * self.bytes
+        last = self.links[0].written.end[-1]
+        made: list[tuple[int, list[Clear | Move]]] = []
+        base = self.spans[part][0][0]
+        for strip, (low, before, end) in enumerate(self.spans[part]):
+            todo: list[Clear | Move] = []
+            if strip == 0 and self.edged:
+                todo.append(Clear(self.buffer, start, self.bytes))
+            if end - base > self.rows:
+                if before > low:
+                    todo.append(Move(self.buffer, start, start + (low - base) * self.row, (before - low) * self.row))
+                base = low
+            if end > last and strip:
+                todo.append(Clear(self.buffer, start + (last - base) * self.row, (end - last) * self.row))
+            made.append((base, todo))
+        return made
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A chain cut into strips."""
+
+    chain: Chain
+    parts: list[list[list[Run]]]
+    windows: list[Window]
+    room: float
+
+    def group(self) -> Strips:
+        new = {window.whole: window.buffer for window in self.windows}
+        calls = []
+        for walk in self.chain.walks:
+            actual = {short: new.get(real, real) for short, real in walk.call.actual.items()}
+            calls.append(replace(walk.call, nest=walk.nest, actual=actual))
+        return Strips(tuple(calls), tuple(self._turns(number, part) for number, part in enumerate(self.parts)))
+
+    def _turns(self, number: int, part: Sequence[Sequence[Run]]) -> tuple[Turn, ...]:
+        made: list[Turn] = []
+        planned = [window.turns(number) for window in self.windows]
+        for strip, runs in enumerate(part):
+            made += [turn for turns in planned for turn in turns[strip][1]]
+            for run in runs:
+                touched = self.chain.walks[run.call].call.touched
+                shifts = [
+                    (window.buffer, number * window.bytes - turns[strip][0] * window.row)
+                    for window, turns in zip(self.windows, planned)
+                    if window.whole in touched
+                ]
+                made.append(replace(run, shifts=tuple(shifts)))
+        return tuple(made)
+
+
+# ---- finding chains --------------------------------------------------------------------------------------------------
+
+
+def in_strips(
+    steps: Sequence[PlannedStep], target: Target, threads: int, journal: Journal
+) -> tuple[list[PlannedStep], dict[int, Strips]]:
+    """Steps and groups of them by the place of their first call. What a group does not need comes before it, and zeros
+    around the edge of what it holds in windows are left to it."""
+    finder = _Finder(steps, target, threads)
+    made: list[PlannedStep | Chosen] = []
+    at = 0
+    while at < len(steps):
+        found = finder.longest(at)
+        if found is None:
+            made.append(steps[at])
+            at += 1
+            continue
+        chosen, apart = found
+        made += [*apart, chosen]
+        at += len(apart) + len(chosen.chain.walks)
+        journal.add("choice", chosen.chain.walks[0].call.name, _told(chosen))
+    held = {window.whole for one in made if isinstance(one, Chosen) for window in one.windows}
+    order: list[PlannedStep] = []
+    groups: dict[int, Strips] = {}
+    for one in made:
+        if isinstance(one, Chosen):
+            groups[len(order)] = one.group()
+            order += [walk.call for walk in one.chain.walks]
+        elif not (isinstance(one, Call) and _clears(one) and held.issuperset(one.written)):
+            order.append(one)
+    return order, groups
+
+
+def _told(chosen: Chosen) -> str:
+    others = ", ".join(walk.call.name for walk in chosen.chain.walks[1:])
+    part, whole = sum(w.bytes for w in chosen.windows) / 1e3, sum(w.whole.bytes for w in chosen.windows) / 1e6
+    return f"in {len(chosen.parts[0])} strips with {others}: {part:.0f} kB of {whole:.1f} MB at a time"
+
+
+def together(steps: Sequence[PlannedStep], groups: Mapping[int, Strips]) -> list[PlannedStep | Strips]:
+    """The steps with every group as one."""
+    made: list[PlannedStep | Strips] = []
+    at = 0
+    while at < len(steps):
+        made.append(groups.get(at, steps[at]))
+        at += len(groups[at].calls) if at in groups else 1
+    return made
+
+
+def _clears(call: Call) -> bool:
+    """Whether a call does nothing but write zeros."""
+    return all(isinstance(s.value, Const) and s.value.value == 0 and not s.reduce for s in call.nest.stores)
+
+
+class _Finder:
+    def __init__(self, steps: Sequence[PlannedStep], target: Target, threads: int) -> None:
+        self.steps, self.target, self.threads = steps, target, threads
+        self.users: dict[Buffer, list[int]] = {}
+        self.edged: set[Buffer] = set()
+        self._walks: dict[int, list[Walk]] = {}
+        for at, step in enumerate(steps):
+            touched = (*step.inputs, *step.outputs) if isinstance(step, LibraryCall) else step.touched
+            if isinstance(step, Call) and _clears(step):
+                self.edged.update(step.written)
+                continue
+            for buffer in dict.fromkeys(touched):
+                self.users.setdefault(buffer, []).append(at)
+
+    def walks(self, at: int) -> list[Walk]:
+        if at not in self._walks:
+            step = self.steps[at]
+            self._walks[at] = list(walks(step)) if isinstance(step, Call) else []
+        return self._walks[at]
+
+    def longest(self, at: int) -> tuple[Chosen, list[Call]] | None:
+        """The longest chain that starts at a step, cut into strips; and calls among its own that it does not need."""
+        first, best = self.steps[at], None
+        if not isinstance(first, Call) or not any(self._large(b) for b in first.written):
+            return None
+        for start in self.walks(at):
+            found = self._grown(at, start)
+            if found is not None and (best is None or len(found[0].chain.walks) > len(best[0].chain.walks)):
+                best = found
+        return best
+
+    def _large(self, buffer: Buffer) -> bool:
+        return buffer.space == "arena" and buffer.bytes / self.threads > LARGE * self.target.l2
+
+    def _grown(self, at: int, start: Walk) -> tuple[Chosen, list[Call]] | None:
+        chain: tuple[Walk, ...] = (start,)
+        places, apart, best = [at], list[Call](), None
+        for place in range(at + 1, len(self.steps)):
+            step = self.steps[place]
+            if not isinstance(step, Call):
+                break
+            touched = {b for walk in chain for b in walk.call.touched}
+            written = {b for walk in chain for b in walk.call.written}
+            if touched.isdisjoint(step.written) and written.isdisjoint(step.touched):
+                apart.append(step)
+                continue
+            places.append(place)
+            longer = self._longer(chain, place, places) if touched.isdisjoint(step.written) else None
+            if longer is None:
+                break
+            chain, best = longer.chain.walks, (longer, list(apart))
+        return best
+
+    def _longer(self, chain: tuple[Walk, ...], place: int, places: Sequence[int]) -> Chosen | None:
+        """The chain with one more call, which reads something large of it."""
+        for walk in self.walks(place):
+            handed = [b for before in chain for b in before.writes if b in walk.reads and self._large(b)]
+            inside = {b for w in chain for b in w.writes if set(self.users[b]).issubset(places)}
+            if inside.isdisjoint(handed):
+                continue
+            longer = Chain((*chain, walk), frozenset(b for b in inside if b.space == "arena"), frozenset(self.edged))
+            chosen = longer.choose(self.target, self.threads)
+            if chosen is not None:
+                return chosen
+        return None

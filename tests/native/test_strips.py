@@ -1,0 +1,159 @@
+"""Nests in strips compute, bit for bit, what they compute one after the other."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from strop.core.config import Options
+from strop.plan import strips
+from strop.session import Session
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tensor that is handed on counts as large, and next to nothing fits: chains form, and strips are thin."""
+    force(monkeypatch)
+
+
+def force(patch: pytest.MonkeyPatch, room: float = 0.3) -> None:
+    patch.setattr(strips, "LARGE", 0.0)
+    patch.setattr(strips, "ROOM", room)
+    patch.setattr(strips, "CALL_US", 0.0)
+
+
+def compiled(model: nn.Module, x: Tensor, threads: int, on: bool) -> Session:
+    options = Options(cache=False, strips=on, winograd=False, strassen=False, check=True)
+    return Session(model, (x,), options=options, threads=threads)
+
+
+def assert_same(model: nn.Module, x: Tensor, threads: int) -> Session:
+    model.eval()
+    with torch.no_grad():
+        session = compiled(model, x, threads, True)
+        apart = compiled(model, x, threads, False)
+        for _ in range(2):  # windows hold the rows of the call before
+            assert torch.equal(session.module(x), apart.module(x))
+        torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-4)
+    return session
+
+
+def block(channels: int, wide: int, kernel: int, stride: int, dilation: int = 1) -> nn.Sequential:
+    pad = dilation * (kernel // 2)
+    depthwise = nn.Conv2d(wide, wide, kernel, stride, pad, dilation, groups=wide)
+    return nn.Sequential(nn.Conv2d(channels, wide, 1), nn.ReLU6(), depthwise, nn.SiLU(), nn.Conv2d(wide, channels, 1))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_mobile_block(stride: int, threads: int) -> None:
+    session = assert_same(block(16, 48, 3, stride), torch.randn(1, 16, 28, 56), threads)
+    [group] = session.plan.strips.values()
+    assert len(group.calls) == 3 and len(group.parts) == threads
+
+
+def test_what_is_handed_on_takes_a_window_of_memory() -> None:
+    model, x = block(16, 96, 3, 1).eval(), torch.randn(1, 16, 64, 32)
+    with torch.no_grad():
+        windows, whole = (compiled(model, x, 1, on).summary()["arena_bytes"] for on in (True, False))
+    assert windows < whole / 3
+
+
+def test_zeros_around_the_edge_are_left_to_the_window() -> None:
+    model, x = block(16, 48, 5, 1).eval(), torch.randn(1, 16, 20, 20)
+    with torch.no_grad():
+        session = compiled(model, x, 1, True)
+    assert not any("zeros" in step.source.note for step in session.plan.steps if "minimum" in step.name)
+
+
+def test_a_tensor_that_is_needed_later_keeps_its_place() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = (nn.Conv2d(16, 16, 3, padding=1) for _ in range(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.a(x).relu()
+            return (self.c(self.b(y).relu()) + y).flip(2)
+
+    assert_same(Twice(), torch.randn(1, 16, 40, 24), 1)
+
+
+def test_several_readers_share_a_window() -> None:
+    class Fork(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Conv2d(16, 32, 1)
+            self.b, self.c = nn.Conv2d(32, 16, 3, padding=1), nn.Conv2d(32, 16, 5, padding=2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.a(x).relu()
+            return self.b(y).tanh() * self.c(y).sigmoid()
+
+    assert_same(Fork(), torch.randn(1, 16, 40, 24), 2)
+
+
+def test_rows_that_are_left_out_do_not_show_rows_of_before() -> None:
+    """A transposed convolution writes between rows of zeros; a diagonal moves along as rows do."""
+
+    class Holes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.mix = nn.ConvTranspose2d(8, 16, 2, stride=2), nn.Conv2d(16, 8, 3, padding=1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.mix(self.up(x).relu())
+            spread = torch.zeros(1, 8, 64, 64)
+            spread[:, :, ::2, ::2] = y[:, :, :32, :32].relu()
+            return self.mix(torch.cat([spread, torch.diag_embed(y[:, :, :, 0])[..., :64, :64]], 1)) + 1
+
+    assert_same(Holes(), torch.randn(1, 8, 32, 32), 1)
+
+
+def test_journal_says_what_takes_turns() -> None:
+    model, x = block(16, 48, 3, 1).eval(), torch.randn(1, 16, 33, 29)
+    with torch.no_grad():
+        session = compiled(model, x, 1, True)
+    told = [event.message for event in session.journal.events if "strips with" in event.message]
+    assert told and "at a time" in told[0]
+
+
+def test_switched_off() -> None:
+    model, x = block(16, 48, 3, 1).eval(), torch.randn(1, 16, 33, 29)
+    with torch.no_grad():
+        assert not compiled(model, x, 1, False).plan.strips
+
+
+@settings(max_examples=8, deadline=None)
+@given(data=st.data())
+def test_random_chains(data: st.DataObject) -> None:
+    layers: list[nn.Module] = []
+    channels = data.draw(st.sampled_from([3, 8, 16, 20]))
+    first = channels
+    for _ in range(data.draw(st.integers(2, 5))):
+        kind = data.draw(st.sampled_from(["point", "depth", "full", "pool", "average", "up"]))
+        kernel, stride = data.draw(st.sampled_from([2, 3, 5])), data.draw(st.integers(1, 2))
+        dilation = data.draw(st.integers(1, 2))
+        pad = data.draw(st.integers(0, kernel // 2))
+        new = data.draw(st.sampled_from([8, 16, 24, 33]))
+        if kind == "point":
+            layers += [nn.Conv2d(channels, new, 1), nn.ReLU()]
+        elif kind == "depth":
+            layers += [nn.Conv2d(channels, channels, kernel, stride, pad, dilation, groups=channels), nn.SiLU()]
+        elif kind == "full":
+            layers += [nn.Conv2d(channels, new, kernel, stride, pad, dilation), nn.GELU()]
+        elif kind == "pool":
+            layers += [nn.MaxPool2d(kernel, stride, pad)]
+        elif kind == "average":
+            layers += [nn.AvgPool2d(kernel, stride, pad)]
+        else:
+            layers += [nn.Upsample(scale_factor=2)]
+        channels = new if kind in ("point", "full") else channels
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    x = torch.randn(1, first, data.draw(st.integers(24, 60)), data.draw(st.integers(24, 40)))
+    with pytest.MonkeyPatch.context() as patch:
+        force(patch, data.draw(st.sampled_from([0.02, 0.1, 1.0])))
+        assert_same(nn.Sequential(*layers), x, data.draw(st.integers(1, 2)))
