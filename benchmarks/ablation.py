@@ -1,11 +1,12 @@
-"""Joint against separate: the same networks with layouts and loops chosen in four ways, timed in turns.
+"""Joint against separate: the same networks with layouts and loops chosen in several ways, timed in turns.
 
-python benchmarks/ablation.py [NETWORK …] [--threads 1] [--seconds 20] [--json FILE]
+python benchmarks/ablation.py [NETWORK …] [--threads 1] [--seconds 20] [--size PIXELS] [--json FILE]
 
 channels_last   every tensor channels last, then the loops
 blocked         every tensor in blocks of a vector's worth of channels (N C/b H W b), then the loops
 apart           every nest picks the layouts that it likes best alone; where neighbours disagree there is a copy
-joint           layouts and loops of the whole network together: what `strop.compile` does
+whole           layouts and loops together, but every nest on whole tensors: no strips
+joint           layouts, loops and strips of the whole network together: what `strop.compile` does
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ from strop.run.zoo import load
 from strop.session import Session
 
 NETWORKS = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "unet", "yolo", "tcn")
-POLICIES = ("channels_last", "blocked", "apart", "joint")
-assert set(POLICIES) == set(get_args(Layouts))
+POLICIES = {policy: Options(cache=False, layouts=policy) for policy in get_args(Layouts) if policy != "joint"}
+POLICIES["whole"] = Options(cache=False, strips=False)
+POLICIES["joint"] = Options(cache=False)
 
 
-def measure(name: str, threads: int, seconds: float) -> dict[str, float]:
+def measure(name: str, threads: int, seconds: float, size: int | None) -> dict[str, float]:
     """Median milliseconds of each way."""
     model, inputs = load(name)
+    if size:
+        inputs = (torch.randn(*inputs[0].shape[:2], size, size),)
     with torch.no_grad():
         programs = {
-            policy: Session(model, inputs, options=Options(cache=False, layouts=policy), threads=threads).module
-            for policy in POLICIES
+            policy: Session(model, inputs, options=options, threads=threads).module
+            for policy, options in POLICIES.items()
         }
         expected = model(*inputs)
         for program in programs.values():
@@ -55,6 +59,7 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--size", type=int, help="of images, instead of each network's own")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -62,7 +67,7 @@ def main() -> None:
     print(f"| network | {' | '.join(f'{policy}, ms' for policy in POLICIES)} | joint × best fixed |")
     print(f"| --- |{' ---: |' * (len(POLICIES) + 1)}")
     for name in given.networks:
-        found[name] = times = measure(name, given.threads, given.seconds)
+        found[name] = times = measure(name, given.threads, given.seconds, given.size)
         ratio = min(times["channels_last"], times["blocked"]) / times["joint"]
         print(f"| {name} | {' | '.join(f'{times[p]:.2f}' for p in POLICIES)} | {ratio:.2f} |", flush=True)
     if given.json:
