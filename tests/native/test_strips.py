@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from strop.code.turns import Move, Run
 from strop.core.config import Options
+from strop.loops.ir import Buffer
 from strop.plan import strips
+from strop.plan.walk import Walk, walks
 from strop.session import Session
 
 
@@ -38,7 +41,51 @@ def assert_same(model: nn.Module, x: Tensor, threads: int) -> Session:
         for _ in range(2):  # windows hold the rows of the call before
             assert torch.equal(session.module(x), apart.module(x))
         torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-4)
+    replay(session)
     return session
+
+
+def replay(session: Session) -> None:
+    """Follow the turns of every group: what is read from a window was written there, and stayed."""
+    for at, group in session.plan.strips.items():
+        names = [next(loop.name for loop in call.nest.all_loops if loop.mode == "strip") for call in group.calls]
+        steps = session.plan.steps[at : at + len(group.calls)]
+        found = [next(walk for walk in walks(call) if walk.name == name) for call, name in zip(steps, names)]
+        whole = {w: b for call, step in zip(group.calls, steps) for (w, b) in zip(call.touched, step.touched) if w != b}
+        done = [[0] * walk.steps for walk in found]
+        for part in group.parts:
+            holds: dict[tuple[Buffer, int], int | None] = {}  # place in a window, in rows → the row that is there
+            for turn in part:
+                if isinstance(turn, Run):
+                    done[turn.call][turn.low : turn.high] = [1] * (turn.high - turn.low)
+                    follow(found[turn.call], turn, whole, holds)
+                    continue
+                row = whole[turn.buffer].bytes // whole[turn.buffer].shape[rows_of(found, whole[turn.buffer])]
+                if isinstance(turn, Move):
+                    moved = [holds.get((turn.buffer, turn.source // row + i)) for i in range(turn.size // row)]
+                    holds.update({(turn.buffer, turn.to // row + i): kept for i, kept in enumerate(moved)})
+                else:
+                    holds.update({(turn.buffer, turn.at // row + i): None for i in range(turn.size // row)})
+        assert all(all(steps) for steps in done), "some rows are left out"
+
+
+def rows_of(found: list[Walk], buffer: Buffer) -> int:
+    return next(w.writes[buffer].dimension for w in found if w.writes.get(buffer) is not None)
+
+
+def follow(walk: Walk, run: Run, whole: dict[Buffer, Buffer], holds: dict[tuple[Buffer, int], int | None]) -> None:
+    for window, shift in run.shifts:
+        buffer = whole[window]
+        reach = walk.reads.get(buffer) or walk.writes[buffer]
+        row = buffer.bytes // buffer.shape[reach.dimension]
+        assert shift % row == 0
+        for number in range(reach.low[run.low], reach.end[run.high - 1]):
+            place = (window, number + shift // row)
+            assert 0 <= place[1] < window.shape[0], "outside of the window"
+            if buffer in walk.reads:
+                assert holds[place] in (None, number), f"row {holds[place]} is where {number} should be"
+            else:
+                holds[place] = number
 
 
 def block(channels: int, wide: int, kernel: int, stride: int, dilation: int = 1) -> nn.Sequential:
