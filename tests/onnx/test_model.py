@@ -10,7 +10,7 @@ import torch
 from onnx import TensorProto, helper
 
 import strop
-from onnx_models import FLOAT, INT64, expected_of_mlp, mlp, model, node, random
+from onnx_models import FLOAT, INT64, UINT8, expected_of_mlp, mlp, model, node, random
 from strop.capture.onnx import OnnxModule, capture
 
 
@@ -190,3 +190,25 @@ def test_a_long_chain_of_small_operators_compiles():
     x = random(4, 5)
     close(run({"v0": x})[f"v{count}"], -np.abs(x))
     assert not fallbacks(run)
+
+
+def test_texts_are_no_part_of_the_program():
+    """A tokenised text decides how many of its tokens are special, and the next one decides again."""
+    special = [node("Equal", ["ids", "seven"], ["found"]), node("NonZero", ["found"], ["places"]),
+               node("Transpose", ["places"], ["rows"]), node("GatherND", ["ids", "rows"], ["y"])]  # fmt: skip
+    made = model(special, {"ids": (INT64, [1, 24])}, ["y"], {"seven": np.array(7)})
+    run = strop.compile(made)
+    for seed in range(12):
+        ids = np.random.default_rng(seed).integers(0, 9, (1, 24))
+        np.testing.assert_array_equal(run({"ids": ids})["y"], ids[ids == 7])
+    assert not any("eager" in message for message in fallbacks(run))
+
+
+def test_an_image_of_bytes_becomes_floats_before_it_is_turned():
+    nodes = [node("Transpose", ["image"], ["turned"], perm=[2, 0, 1]), node("Unsqueeze", ["turned", "first"], ["one"]),
+             node("Cast", ["one"], ["f"], to=FLOAT), node("Mul", ["f", "scale"], ["y"])]  # fmt: skip
+    weights = {"first": np.array([0]), "scale": np.array(1 / 255, np.float32)}
+    run = strop.compile(model(nodes, {"image": (UINT8, [9, 7, 3])}, ["y"], weights))
+    image = np.random.default_rng(0).integers(0, 256, (9, 7, 3)).astype(np.uint8)
+    close(run({"image": image})["y"], image.transpose(2, 0, 1)[None] / np.float32(255))
+    assert len(fallbacks(run)) <= 1  # the conversion itself

@@ -76,3 +76,13 @@ def test_a_bound_input_with_another_value_is_another_program():
     x = random(6)
     for target in ([2, 3], [2, 3], [2, 3], [3, 2], [3, 2], [2, 3]):
         assert run({"x": x, "target": np.array(target)})["y"].shape == tuple(target)
+
+
+@pytest.mark.filterwarnings("ignore:OnnxModule")
+def test_shapes_past_the_limit_are_not_traced_again(monkeypatch):
+    made = strop.compile(mlp("batch"), max_variants=1)
+    close(made.run({"x": random(2, 8)})["y"], expected_of_mlp(random(2, 8)))
+    monkeypatch.setattr("strop.run.onnx_model.capture", None)
+    for batch in (3, 3, 4):
+        x = random(batch, 8)
+        close(made.run({"x": x})["y"], expected_of_mlp(x))

@@ -24,6 +24,9 @@ WHOLE = ("aten.lstm.", "aten.gru.", "aten.rnn_", "aten.quantized_", "aten._ctc_l
 #: more operators than this, and one library call is the better program
 LONGEST = 300
 
+#: operators of our own, as the functions that they call in the end: torch's way there takes some tens of microseconds
+DIRECT: dict[str, Callable[..., Any]] = {}
+
 _KINDS: dict[str, type] = {"device": torch.device, "layout": torch.layout, "memory_format": torch.memory_format}
 
 
@@ -68,19 +71,48 @@ def resolve(target: str) -> Callable[..., Any]:
 
 def call(node: Node, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Run a library node on contiguous inputs: its results as fresh contiguous tensors."""
-    inputs = [tensor.contiguous() for tensor in inputs]
-    operator = resolve(node.attrs["target"])
-    arguments = filled(node.attrs["args"], inputs)
-    keywords = {name: filled(value, inputs) for name, value in node.attrs["kwargs"]}
-    leaves, _ = tree_flatten(operator(*arguments, **keywords))
-    taken = {id(t) for t in inputs}
-    results = []
-    for leaf in leaves:
-        if isinstance(leaf, torch.Tensor):
-            fresh = leaf.resolve_conj().resolve_neg().contiguous()
-            shared = id(fresh) in taken or fresh.data_ptr() in {t.data_ptr() for t in inputs if t.numel()}
-            results.append(fresh.clone() if shared else fresh)
-    return tuple(results)
+    return caller(node)(inputs)
+
+
+def caller(node: Node) -> Callable[[Sequence[torch.Tensor]], tuple[torch.Tensor, ...]]:
+    """`call` for one node, with everything looked up beforehand."""
+    target = node.attrs["target"]
+    operator = DIRECT.get(target) or resolve(target)
+    arguments = [_filler(value) for value in node.attrs["args"]]
+    keywords = [(name, _filler(value)) for name, value in node.attrs["kwargs"]]
+
+    def run(inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        inputs = [tensor.contiguous() for tensor in inputs]
+        found = operator(*[fill(inputs) for fill in arguments], **{name: fill(inputs) for name, fill in keywords})
+        leaves = (found,) if isinstance(found, torch.Tensor) else tree_flatten(found)[0]
+        taken = {tensor.data_ptr() for tensor in inputs if tensor.numel()}
+        results = []
+        for leaf in leaves:
+            if isinstance(leaf, torch.Tensor):
+                fresh = leaf.resolve_conj().resolve_neg().contiguous()
+                shared = fresh.data_ptr() in taken or any(fresh is tensor for tensor in inputs)
+                results.append(fresh.clone() if shared else fresh)
+        return tuple(results)
+
+    return run
+
+
+def _filler(value: Any) -> Callable[[Sequence[torch.Tensor]], Any]:
+    """`filled` of one template; what has no inputs in it is made once."""
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == "%":
+        place = value[1]
+        return lambda inputs: inputs[place]
+    if not _has_inputs(value):
+        made = filled(value, ())
+        return lambda inputs: made
+    parts = [_filler(part) for part in value]
+    return lambda inputs: [part(inputs) for part in parts]
+
+
+def _has_inputs(value: Any) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    return (len(value) == 2 and value[0] == "%") or any(_has_inputs(part) for part in value)
 
 
 def is_random(target: Any) -> bool:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-import numpy as np
 import torch
 import torch.fx.traceback as fx_meta
 from torch import Tensor, nn
@@ -35,7 +34,7 @@ from strop.capture.onnx_context import capturing, deferring
 from strop.capture.onnx_file import memory, read
 from strop.capture.onnx_ops import Call, Unknown, Unsupported, applied, known, standing_for
 from strop.capture.onnx_ops.counters import noted
-from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, dtype_of, to_numpy
+from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, carried, dtype_of
 from strop.capture.onnx_ops.naming import STANDING
 from strop.capture.onnx_program import Program, Reader, Step, Stored, element_type_of
 from strop.capture.quiet import quietly
@@ -141,7 +140,7 @@ class OnnxModule(nn.Module):
         for port, arg in zip(self.inputs, args):
             if arg is None and port.name in values:
                 continue
-            values[port.name] = unbound(arg)
+            values[port.name] = carried(unbound(arg))
             types.pop(port.name, None)
             if port.element_type in CARRIERS:
                 types[port.name] = port.element_type
@@ -294,7 +293,7 @@ class Interpreter:
                 raise Problem("STR124", f"its result, {_described(result)}, is larger than this machine's memory",
                               where=step.place)  # fmt: skip
             scope.values[name] = result
-            if element_type in CARRIERS:
+            if element_type in CARRIERS and getattr(result, "dtype", CARRIERS[element_type]) == CARRIERS[element_type]:
                 scope.types[name] = element_type
 
     def _results(
@@ -420,7 +419,12 @@ class Body:
         inner = self.scope.inner()
         inner.values.update(self.program.constants)
         inner.values.update(zip(self.inputs, inputs))
+        inner.types.update((name, kind) for name, kind in self.program.constant_types.items() if kind in CARRIERS)
         return tuple(self.interpreter.run(self.program, inner))
+
+    def repeat(self, first: int, most: int | None, watched: bool, states: Sequence[Any]) -> list[Tensor] | None:
+        """All rounds of a loop from the `first` on, where they can be run at once: the last states, what they yield."""
+        return None
 
 
 def _behind(program: Program, names: Sequence[str]) -> set[str]:
@@ -589,12 +593,3 @@ def _needed(module: OnnxModule, failed: Failed) -> NeedsValues:
     problem = Problem("STR106", f"{failed.what} is known only when the model runs", where=failed.step.place,
                       help="it runs in eager mode; export the model with fixed shapes")  # fmt: skip
     return NeedsValues(frozenset(found), problem)
-
-
-def as_numpy(value: Any, element_type: int) -> Any:
-    """A result as NumPy, in the element type that the model declares."""
-    if isinstance(value, (list, tuple)):
-        return [as_numpy(item, element_type) for item in value]
-    if isinstance(value, Tensor):
-        return to_numpy(value, element_type)
-    return value if value is None or isinstance(value, np.ndarray | dict) else np.asarray(value)

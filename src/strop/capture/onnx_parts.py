@@ -16,8 +16,10 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
+from torch._library.custom_ops import CustomOpDef
 from torch.utils._python_dispatch import _disable_current_modes
 
+from strop.capture.library import DIRECT
 from strop.capture.onnx import OnnxModule, Pending, Port, Scope
 from strop.capture.onnx_context import keep
 from strop.capture.onnx_ops import known
@@ -26,10 +28,28 @@ from strop.capture.onnx_program import Program, Stored
 from strop.core.problem import Problem
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of a body, from the `first` to `most` at most (None: until it says so)."""
+
+    first: int
+    most: int | None
+    counted: bool  # it takes the number of the round and a condition before its states
+    asked: bool  # it gives a condition before its states
+    watched: bool  # the loop ends when that does not hold
+    states: Sequence[Tensor]
+    rows: Sequence[Tensor]  # of which it reads one slice of dimension 0 per round
+    values: Sequence[Tensor]
+
+
 class Runner:
     """How parts are run: as they are, unless the runtime puts its compiler here."""
 
     make: Callable[[Part], Callable[..., Any]] = staticmethod(lambda part: part)
+    #: the parameters of what `make` made have changed
+    renew: Callable[[Any], None] = staticmethod(lambda runner: None)
+    #: many rounds of what `make` made: how many there were, the last states and what was yielded; None: one by one
+    repeat: Callable[[Any, Rounds], tuple[int, list[Tensor]] | None] = staticmethod(lambda runner, rounds: None)
 
 
 class Part(OnnxModule):
@@ -68,14 +88,22 @@ class Registered:
     part: Part
     parameters: tuple[nn.Parameter, ...]
     runner: Callable[..., Any] | None = None
+    marks: list[tuple[int, int]] | None = None
 
-    def __call__(self, inputs: Sequence[Tensor], parameters: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        for own, given in zip(self.parameters, parameters):
-            if own.data_ptr() != given.data_ptr():
-                own.data = given
+    def on(self, parameters: Sequence[Tensor]) -> Callable[..., Any]:
+        """The body on these parameters, as they are now."""
+        marks = [(p.data_ptr(), -1 if p.is_inference() else p._version) for p in parameters]
         if self.runner is None:
             self.runner = Runner.make(self.part)
-        results = self.runner(*inputs)
+        if marks != self.marks:
+            for own, given in zip(self.parameters, parameters):
+                own.data = given
+            Runner.renew(self.runner)
+            self.marks = marks
+        return self.runner
+
+    def __call__(self, inputs: Sequence[Tensor], parameters: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        results = self.on(parameters)(*inputs)
         return results if isinstance(results, tuple) else (results,)
 
 
@@ -116,7 +144,8 @@ def cut(program: Program, scope: Scope, examples: Sequence[Tensor]) -> Cut:
         if name in scope.types:
             types[name] = scope.types[name]
     inner = replace(program, inputs=(*program.inputs, *values), constants=constants, captured=(), constant_types=types)
-    element_types = [OF_DTYPE.get(e.dtype, 0) for e in examples] + [types.get(n, 0) for n in values]
+    given = [types.get(n) or OF_DTYPE.get(e.dtype, 0) for n, e in zip(program.inputs, examples)]
+    element_types = [*given, *(types.get(n, 0) for n in values)]
     key = digest(inner, *(f"{n}:{list(v.shape)}" for n, v in parameters.items()))
     found = _registered.get(key)
     if found is None:
@@ -187,24 +216,33 @@ def _fresh(results: Sequence[Tensor], types: str) -> list[Tensor]:
     return [result.clone() for result in results]
 
 
-@torch.library.custom_op("strop::onnx_loop", mutates_args=())
+def _operator(function: Callable[..., list[Tensor]]) -> CustomOpDef:
+    """A function as an operator of torch, which a trace holds as one node. Compiled programs call it directly."""
+    DIRECT[f"strop.{function.__name__}.default"] = function
+    return torch.library.custom_op(f"strop::{function.__name__}", function, mutates_args=())
+
+
+@_operator
 def onnx_loop(
     key: str, rounds: int, counted: bool, states: list[Tensor], scanned: list[Tensor], axes: list[int],
     values: list[Tensor], parameters: list[Tensor], types: str,
 ) -> list[Tensor]:  # fmt: skip
     """`rounds` rounds of a body: the last states, then what it yields, one slice of dimension 0 per round.
 
-    A counted body takes the round and a condition before its states, and yields a condition before them. `axes` says
-    along which dimension each scanned input is read, or ~dimension to read it from its end.
+    A counted body takes the round and a condition before its states. `axes` says along which dimension each scanned
+    input is read, or ~dimension to read it from its end.
     """
-    body = find(key)
+    body, count = find(key), len(states)
+    rows = [t.movedim(a, 0) if a >= 0 else t.movedim(~a, 0).flip(0) for t, a in zip(scanned, axes)]
+    at_once = Runner.repeat(body.on(parameters), Rounds(0, rounds, counted, False, False, states, rows, values))
+    if at_once is not None and described(at_once[1]) == types:
+        return at_once[1]
     yielded: list[list[Tensor]] = []
-    count, kept = len(states), states
+    kept = states
     going = torch.ones((), dtype=torch.bool)
     for index in range(rounds):
-        parts = [t.select(a, index) if a >= 0 else t.select(~a, rounds - 1 - index) for t, a in zip(scanned, axes)]
         head = [torch.tensor(index), going] if counted else []
-        results = body([*head, *kept, *parts, *values], parameters)[int(counted) :]
+        results = body([*head, *kept, *(row[index] for row in rows), *values], parameters)
         kept = list(results[:count])
         yielded.append(list(results[count:]))
     stacked = [torch.stack(column) for column in zip(*yielded)]
@@ -219,13 +257,18 @@ def _(
     return _empties(types)
 
 
-@torch.library.custom_op("strop::onnx_while", mutates_args=())
+@_operator
 def onnx_while(
     key: str, rounds: int, condition: Tensor, states: list[Tensor], values: list[Tensor], parameters: list[Tensor],
     types: str,
 ) -> list[Tensor]:  # fmt: skip
     """Rounds of a counted body that yields nothing, as long as its condition holds (`rounds` at most, if ≥ 0)."""
     body = find(key)
+    if bool(condition) and rounds:
+        loop = Rounds(0, None if rounds < 0 else rounds, True, True, True, states, (), values)
+        at_once = Runner.repeat(body.on(parameters), loop)
+        if at_once is not None and described(at_once[1]) == types:
+            return at_once[1]
     kept, going, index = states, condition, 0
     while bool(going) and index != rounds:
         going, *kept = body([torch.tensor(index), going, *kept, *values], parameters)
@@ -241,7 +284,7 @@ def _(
     return _empties(types)
 
 
-@torch.library.custom_op("strop::onnx_branch", mutates_args=())
+@_operator
 def onnx_branch(
     keys: str, condition: Tensor, values: list[Tensor], parameters: list[Tensor], split: list[int], types: str
 ) -> list[Tensor]:

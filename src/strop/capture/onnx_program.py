@@ -13,6 +13,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from strop.capture.onnx_file import dense, place_of, subgraphs, tensor_of
 from strop.capture.onnx_ops import OLDEST, REQUIRED, Operator, find
+from strop.capture.onnx_ops.element_types import CARRIERS
 from strop.capture.onnx_types import Typing, schema_of, typing_of
 from strop.core.problem import Problem
 
@@ -73,6 +74,7 @@ class Reader:
         """A graph; `outer` are the names that it may read from around it."""
         inputs = tuple(value.name for value in graph.input)
         constants, types = self._constants(graph)
+        types.update((v.name, kind) for v in graph.input if (kind := element_type_of(v.type)) in CARRIERS)
         nodes = []
         for node in graph.node:
             stored = _stored(node)
@@ -165,6 +167,7 @@ class Reader:
                 function = self._defined(node, domain, opset, place)
             else:
                 _check_attributes(operator, attributes, place)
+        typing = typing_of(domain, node.op_type, opset, _declared(attributes))
         return Step(
             place=place,
             path=_path(node.name) or f"{node.op_type.lower()}_{index}",
@@ -176,7 +179,7 @@ class Reader:
             operator=operator,
             function=function,
             captured=captured,
-            typing=typing_of(domain, node.op_type, opset, _declared(attributes)),
+            typing=typing if not programs else typing.given(programs[0].output_types[int(node.op_type == "Loop") :]),
         )
 
     def _attributes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
@@ -34,12 +34,17 @@ class Typing:
     fixed: tuple[int, ...]  # 0: none
 
     def of(self, output: int, inputs: Sequence[int]) -> int:
+        """The element type of an output, or 0; an operator that ONNX does not describe keeps to half precision."""
         if output >= len(self.inputs):
             output = len(self.inputs) - 1  # variadic
         if output < 0:
-            return 0
+            return int(TensorProto.FLOAT16) if TensorProto.FLOAT16 in inputs else 0
         position = self.inputs[output]
         return inputs[position] if 0 <= position < len(inputs) and inputs[position] else self.fixed[output]
+
+    def given(self, outputs: Sequence[int]) -> Typing:
+        """The same where a graph inside the node says what its outputs are."""
+        return replace(self, inputs=(-1,) * len(outputs), fixed=tuple(outputs))
 
     def refusal(self, inputs: Sequence[int]) -> str:
         """Why inputs of these types cannot be meant, or ''. Widths of integers are taken as they come."""

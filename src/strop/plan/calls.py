@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Union
 
 from strop.core.passes import Pass
-from strop.loops.ir import Buffer, Nest
+from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
 from strop.loops.lower.driver import LibraryCall
 
 
@@ -31,3 +31,23 @@ class Call:
 
 
 PlannedStep = Union[Call, LibraryCall]
+
+
+def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
+    """The nest over other buffers."""
+    if not any(b in new for b in (*nest.reads, *nest.writes)):
+        return nest
+
+    def read(load: Load) -> Load:
+        return replace(load, buffer=new[load.buffer]) if load.buffer in new else load
+
+    def change(store: Store) -> Store:
+        index = Load(store.target, store.index)
+        moved = replace_loads(index, read)
+        assert isinstance(moved, Load)
+        value = replace_loads(store.value, read)
+        if moved is index and value is store.value:
+            return store
+        return replace(store, target=moved.buffer, index=moved.index, value=value)
+
+    return nest.map_stores(change)

@@ -16,12 +16,12 @@ from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.target import Target
-from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
+from strop.loops.ir import Buffer, Nest
 from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import Plain, ready
-from strop.plan.calls import Call, PlannedStep
+from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.cost import guess
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
@@ -135,26 +135,6 @@ def _written_per_call(steps: list[Step]) -> set[Buffer]:
         elif any(b.space not in ("param", "const") and (b.space != "arena" or b in changing) for b in step.reads):
             changing.update(step.writes)
     return changing
-
-
-def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
-    """The nest over other buffers."""
-    if not any(b in new for b in (*nest.reads, *nest.writes)):
-        return nest
-
-    def read(load: Load) -> Load:
-        return replace(load, buffer=new[load.buffer]) if load.buffer in new else load
-
-    def change(store: Store) -> Store:
-        index = Load(store.target, store.index)
-        moved = replace_loads(index, read)
-        assert isinstance(moved, Load)
-        value = replace_loads(store.value, read)
-        if moved is index and value is store.value:
-            return store
-        return replace(store, target=moved.buffer, index=moved.index, value=value)
-
-    return nest.map_stores(change)
 
 
 class _Scheduler:

@@ -12,18 +12,19 @@ nest and computes for itself what that needs of the others, so threads meet once
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 
 from strop.code.turns import Clear, InTurns, Move, Run, Turn
+from strop.core.dtypes import SIZES
 from strop.core.journal import Journal
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Const
 from strop.loops.lower.driver import LibraryCall
-from strop.plan.calls import Call, PlannedStep
+from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.walk import Reach, Walk, walks
 
 ROOM = 0.8  # of L2, for what a strip touches
@@ -83,11 +84,11 @@ class Chain:
 
     @cached_property
     def windowed(self) -> dict[Buffer, list[Link]]:
-        """What is handed on, needs no place of its own, and lies row after row in memory, each like the others."""
+        """What is handed on and needs no place of its own, each row written like the others."""
         found: dict[Buffer, list[Link]] = {}
         for link in self.links or ():
             alike = link.buffer not in self.edged or self.walks[link.writer].evenly(link.buffer)
-            if link.buffer in self.inside and alike and prod(link.buffer.shape[: link.written.dimension]) == 1:
+            if link.buffer in self.inside and alike:
                 found.setdefault(link.buffer, []).append(link)
         return found
 
@@ -162,15 +163,16 @@ class Chain:
         if not large:
             return None
         _, l2, l3, _ = target.bandwidth
-        saved = 2 * sum(b.bytes for b in large) * (1 / l3 - 1 / l2) / target.ghz / 1e3 / threads
+        # written to L3 and read from it, and fetched from there before it is written
+        saved = sum(b.bytes for b in large) * (3 / l3 - 2 / l2) / target.ghz / 1e3 / threads
         for number in _fewer_first(min(MOST_STRIPS, self.walks[-1].steps // threads)):
-            if CALL_US * number * len(self.walks) > saved:
+            gain = saved - CALL_US * number * len(self.walks)
+            if gain < 0:
                 return None
             parts = self.strips(threads, number)
             windows = [Window(b, links, b in self.edged, parts) for b, links in self.windowed.items()]
-            room = self.room(windows, parts)
-            if room <= ROOM * target.l2:
-                return Chosen(self, parts, windows, room)
+            if self.room(windows, parts) <= ROOM * target.l2:
+                return Chosen(self, parts, windows, gain)
         return None
 
 
@@ -185,17 +187,31 @@ class Window:
         self, whole: Buffer, links: Sequence[Link], edged: bool, parts: Sequence[Sequence[Sequence[Run]]]
     ) -> None:
         self.whole, self.links, self.edged = whole, links, edged
-        dimension = links[0].written.dimension
-        self.row = whole.bytes // whole.shape[dimension]
+        outside, inside = whole.shape[: self.dimension], whole.shape[self.dimension + 1 :]
+        self.planes, self.row = prod(outside), prod(inside) * SIZES[whole.dtype]
         self.spans = [self._spans(part) for part in parts]
         widest = max((end - low for part in self.spans for low, _, end in part), default=0)
-        self.rows = min(int(widest * SPARE), whole.shape[dimension])
-        shape = (len(parts) * self.rows, *whole.shape[dimension + 1 :])
+        self.rows = min(int(widest * SPARE), whole.shape[self.dimension])
+        shape = (len(parts), *outside, self.rows, *inside)
         self.buffer = Buffer(f"{whole.name}.window", whole.dtype, shape, "arena")
 
     @property
-    def bytes(self) -> int:
+    def dimension(self) -> int:
+        return self.links[0].written.dimension
+
+    @property
+    def plane(self) -> int:
+        """Bytes of the rows that lie one after the other."""
         return self.rows * self.row
+
+    @property
+    def bytes(self) -> int:
+        return self.planes * self.plane
+
+    def inside(self, short: Buffer) -> Buffer:
+        """What a nest takes the window for: the whole, but with fewer rows where something lies outside of them."""
+        shape = (*short.shape[: self.dimension], self.rows, *short.shape[self.dimension + 1 :])
+        return short if self.planes == 1 else replace(short, shape=shape)
 
     def _spans(self, part: Sequence[Sequence[Run]]) -> list[tuple[int, int, int]]:
         """For each strip: the first row that it or a later one reads, the end of those written before it, and the end
@@ -218,6 +234,7 @@ class Window:
     def turns(self, part: int) -> list[tuple[int, list[Clear | Move]]]:
         """For each strip: the row at the window's start, and what is to be done first."""
         start = part * self.bytes
+        planes = [start + plane * self.plane for plane in range(self.planes)]
         last = self.links[0].written.end[-1]
         made: list[tuple[int, list[Clear | Move]]] = []
         base = self.spans[part][0][0]
@@ -227,10 +244,12 @@ class Window:
                 todo.append(Clear(self.buffer, start, self.bytes))
             if end - base > self.rows:
                 if before > low:
-                    todo.append(Move(self.buffer, start, start + (low - base) * self.row, (before - low) * self.row))
+                    skip, size = (low - base) * self.row, (before - low) * self.row
+                    todo += [Move(self.buffer, plane, plane + skip, size) for plane in planes]
                 base = low
             if end > last and strip:
-                todo.append(Clear(self.buffer, start + (last - base) * self.row, (end - last) * self.row))
+                skip, size = (last - base) * self.row, (end - last) * self.row
+                todo += [Clear(self.buffer, plane + skip, size) for plane in planes]
             made.append((base, todo))
         return made
 
@@ -242,14 +261,17 @@ class Chosen:
     chain: Chain
     parts: list[list[list[Run]]]
     windows: list[Window]
-    room: float
+    gain: float  # microseconds
 
     def group(self) -> Strips:
-        new = {window.whole: window.buffer for window in self.windows}
+        windows = {window.whole: window for window in self.windows}
         calls = []
         for walk in self.chain.walks:
-            actual = {short: new.get(real, real) for short, real in walk.call.actual.items()}
-            calls.append(replace(walk.call, nest=walk.nest, actual=actual))
+            held = {short: windows[real] for short, real in walk.call.actual.items() if real in windows}
+            inside = {short: window.inside(short) for short, window in held.items()}
+            actual = {inside.get(short, short): real for short, real in walk.call.actual.items()}
+            actual |= {inside[short]: window.buffer for short, window in held.items()}
+            calls.append(replace(walk.call, nest=rename(walk.nest, inside), actual=actual))
         return Strips(tuple(calls), tuple(self._turns(number, part) for number, part in enumerate(self.parts)))
 
     def _turns(self, number: int, part: Sequence[Sequence[Run]]) -> tuple[Turn, ...]:
@@ -276,16 +298,15 @@ def in_strips(
 ) -> tuple[list[PlannedStep], dict[int, Strips]]:
     """Steps and groups of them by the place of their first call. What a group does not need comes before it, and zeros
     around the edge of what it holds in windows are left to it."""
-    finder = _Finder(steps, target, threads)
+    found = _best(steps, target, threads)
     made: list[PlannedStep | Chosen] = []
     at = 0
     while at < len(steps):
-        found = finder.longest(at)
-        if found is None:
+        if at not in found:
             made.append(steps[at])
             at += 1
             continue
-        chosen, apart = found
+        chosen, apart = found[at]
         made += [*apart, chosen]
         at += len(apart) + len(chosen.chain.walks)
         journal.add("choice", chosen.chain.walks[0].call.name, _told(chosen))
@@ -299,6 +320,20 @@ def in_strips(
         elif not (isinstance(one, Call) and _clears(one) and held.issuperset(one.written)):
             order.append(one)
     return order, groups
+
+
+def _best(steps: Sequence[PlannedStep], target: Target, threads: int) -> dict[int, tuple[Chosen, list[Call]]]:
+    """The chains that bring most together, by the place where they start; and calls that each does not need."""
+    finder = _Finder(steps, target, threads)
+    gain = [0.0] * (len(steps) + 1)
+    best: dict[int, tuple[Chosen, list[Call]]] = {}
+    for at in reversed(range(len(steps))):
+        gain[at] = gain[at + 1]
+        for chosen, apart in finder.chains(at):
+            whole = chosen.gain + gain[at + len(apart) + len(chosen.chain.walks)]
+            if whole > gain[at]:
+                gain[at], best[at] = whole, (chosen, apart)
+    return best
 
 
 def _told(chosen: Chosen) -> str:
@@ -342,23 +377,19 @@ class _Finder:
             self._walks[at] = list(walks(step)) if isinstance(step, Call) else []
         return self._walks[at]
 
-    def longest(self, at: int) -> tuple[Chosen, list[Call]] | None:
-        """The longest chain that starts at a step, cut into strips; and calls among its own that it does not need."""
-        first, best = self.steps[at], None
-        if not isinstance(first, Call) or not any(self._large(b) for b in first.written):
-            return None
-        for start in self.walks(at):
-            found = self._grown(at, start)
-            if found is not None and (best is None or len(found[0].chain.walks) > len(best[0].chain.walks)):
-                best = found
-        return best
+    def chains(self, at: int) -> Iterator[tuple[Chosen, list[Call]]]:
+        """Every chain that starts at a step, cut into strips; and calls among its own that it does not need."""
+        first = self.steps[at]
+        if isinstance(first, Call) and any(self._large(b) for b in first.written):
+            for start in self.walks(at):
+                yield from self._grown(at, start)
 
     def _large(self, buffer: Buffer) -> bool:
         return buffer.space == "arena" and buffer.bytes / self.threads > LARGE * self.target.l2
 
-    def _grown(self, at: int, start: Walk) -> tuple[Chosen, list[Call]] | None:
+    def _grown(self, at: int, start: Walk) -> Iterator[tuple[Chosen, list[Call]]]:
         chain: tuple[Walk, ...] = (start,)
-        places, apart, best = [at], list[Call](), None
+        places, apart = [at], list[Call]()
         for place in range(at + 1, len(self.steps)):
             step = self.steps[place]
             if not isinstance(step, Call):
@@ -372,8 +403,8 @@ class _Finder:
             longer = self._longer(chain, place, places) if touched.isdisjoint(step.written) else None
             if longer is None:
                 break
-            chain, best = longer.chain.walks, (longer, list(apart))
-        return best
+            chain = longer.chain.walks
+            yield longer, list(apart)
 
     def _longer(self, chain: tuple[Walk, ...], place: int, places: Sequence[int]) -> Chosen | None:
         """The chain with one more call, which reads something large of it."""

@@ -103,7 +103,8 @@ def export_onnx(task: Task) -> None:
 
     model, args, kwargs = load_model(task.model)
     if onnx_file(task.model)[0]:
-        from strop.capture.onnx import as_numpy, unbound
+        from strop.capture.onnx import unbound
+        from strop.capture.onnx_ops.element_types import as_numpy
 
         arrays = [as_numpy(unbound(value), port.element_type) for value, port in zip(args, model.inputs)]
         np.savez(task.folder / "inputs.npz", *arrays)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -28,20 +29,20 @@ from strop.capture.onnx import (
     NeedsValues,
     OnnxModule,
     Port,
-    as_numpy,
     bound,
     capture,
 )
 from strop.capture.onnx_file import memory
-from strop.capture.onnx_ops.element_types import from_numpy
-from strop.capture.onnx_parts import Part, Runner
+from strop.capture.onnx_ops.element_types import HALF, as_numpy, carried, from_numpy
+from strop.capture.onnx_parts import Part, Rounds, Runner
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
-from strop.run.dispatch import Dispatcher, take_apart
+from strop.run.dispatch import Dispatcher, Hot, take_apart
 from strop.run.entry import default_build
 from strop.run.module import CompiledModule
-from strop.run.onnx_short import Arrays, Usual
+from strop.run.onnx_rounds import ShortWays, repeat
+from strop.run.onnx_short import Arrays, Usual, is_plain, serves
 from strop.run.onnx_stages import Staged
 from strop.run.outputs import Alias, Computed, Output, Plain
 from strop.run.variants import Build, Trace, Traced
@@ -50,6 +51,8 @@ from strop.run.variants import Build, Trace, Traced
 LARGEST_EXAMPLE = 2**26
 #: a floating-point input with more elements is not bound to its value
 SMALLEST_DATA = 8
+#: nor is one of integers (sizes, axes, paddings), unless the model does not run in stages
+MOST_SIZES = 16
 Shapes = Mapping[str, Sequence[int]]
 
 
@@ -70,6 +73,7 @@ class CompiledOnnx(CompiledModule):
     _arrays: Arrays | None
     _accepted: tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
     _failed: dict[Hashable, Problem]
+    ways: ShortWays
 
     def __init__(
         self, model: OnnxModule, options: Options, journal: Journal, build: Build, trace: Trace | None = None, *,
@@ -82,6 +86,7 @@ class CompiledOnnx(CompiledModule):
         self.__dict__["_arrays"] = None
         self.__dict__["_accepted"] = ()
         self.__dict__["_failed"] = {}
+        self.__dict__["ways"] = ShortWays()
         super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
 
     @property
@@ -95,15 +100,24 @@ class CompiledOnnx(CompiledModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], Mapping):
             return self.run(args[0])
+        if self._staged is not None and not kwargs and not any(self._call_hooks) and not is_compiling():
+            return self._staged(*args)
         usual = self._usual
-        if usual is not None and not kwargs and usual.fits(args, self._dispatcher.state, self._call_hooks):
-            return usual.hot.run(tuple([args[i] for i in usual.free]))
-        return super().__call__(*args, **kwargs)
+        try:
+            if usual is not None and not kwargs and usual.fits(args, self._dispatcher.state, self._call_hooks):
+                return usual.hot.run(tuple([args[i] for i in usual.free]))
+            return super().__call__(*args, **kwargs)
+        except IndexError:  # a counter left the range that the program was made for, or the model is at fault
+            given = self.arguments({**dict(zip(self.input_names, args)), **kwargs}) if kwargs else args
+            return self._original(*given)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, for inputs by name: arrays for arrays, tensors for tensors."""
         if self._arrays is not None and not is_compiling():
-            found = self._arrays(feeds, self._dispatcher.state, self._call_hooks)
+            try:
+                found = self._arrays(feeds, self._dispatcher.state, self._call_hooks)
+            except IndexError:
+                found = None
             if found is not None:
                 return found
         again = self._like_before(feeds)
@@ -117,7 +131,9 @@ class CompiledOnnx(CompiledModule):
                 self.__dict__["_arrays"] = Arrays.of(
                     feeds, self.input_names, args, named, self._usual, self._dispatcher, self._call_hooks
                 )
-        return {port.name: value if tensors else as_numpy(value, port.element_type) for port, value in named}
+        return {
+            port.name: _held(value, port) if tensors else as_numpy(value, port.element_type) for port, value in named
+        }
 
     def _like_before(self, feeds: Mapping[str, Any]) -> list[Tensor] | None:
         """The inputs as tensors where they are arrays of the types and shapes that the last call had."""
@@ -143,7 +159,7 @@ class CompiledOnnx(CompiledModule):
         while len(args) > self._model.required and args[-1] is None:
             args.pop()
         given = [(port.name, feeds.get(port.name)) for port in self._ports[: len(args)]]
-        arrays = [(name, value) for name, value in given if isinstance(value, np.ndarray) and value.dtype.kind in "fib"]
+        arrays = [(name, value) for name, value in given if isinstance(value, np.ndarray) and is_plain(value.dtype)]
         if len(arrays) == len(given):
             self.__dict__["_accepted"] = tuple((name, array.dtype, array.shape) for name, array in arrays)
         return args
@@ -156,6 +172,26 @@ class CompiledOnnx(CompiledModule):
         """Compile the variant for these inputs now; without `binding`, not if the program depends on their values."""
         self._dispatcher.prepare(self._prepared(args, binding), {})
 
+    def hot_for(self, args: Sequence[Tensor]) -> Hot | None:
+        """A short way for these inputs, none of whose values decide the program; compiles it where that is new."""
+        with torch.no_grad():
+            self.prepare(*args)
+            return self._dispatcher.hot_for(tuple(args))
+
+    def short_way(self, args: Sequence[Any]) -> tuple[Hot, tuple[int, ...]] | None:
+        """The short way of the call that was just made with these arguments, and which of them it takes."""
+        if self._staged is not None or self._failed:
+            return None
+        if self._bound:
+            return None if self._usual is None else (self._usual.hot, self._usual.free)
+        with torch.no_grad():
+            hot = self._dispatcher.hot_for(tuple(args))
+        return None if hot is None else (hot, tuple(range(len(args))))
+
+    def serves(self, hot: Hot, args: Sequence[Tensor]) -> bool:
+        """Whether a short way serves these inputs still."""
+        return serves(hot, args, self._dispatcher.state, self._call_hooks)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = tuple(self.arguments({**dict(zip(self.input_names, args)), **kwargs}))
@@ -167,10 +203,7 @@ class CompiledOnnx(CompiledModule):
             return self._uncaptured(args, problem)
         if prepared is not args:
             self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
-        try:
-            return super().forward(*prepared)
-        except IndexError:  # a counter left the range that the program was made for, or the model is at fault
-            return self._original(*args)
+        return super().forward(*prepared)
 
     def _prepared(self, args: tuple[Any, ...], binding: bool = True) -> tuple[Any, ...]:
         """The arguments with those bound whose values decide the program; traces it where that is new."""
@@ -182,6 +215,8 @@ class CompiledOnnx(CompiledModule):
                 return args
             if arguments.key in self._failed:
                 raise self._failed[arguments.key]
+            if self._dispatcher.variants.full(self._form):
+                return args
             try:
                 with torch.inference_mode(False), torch.no_grad():
                     self._model.pending.captured[arguments.key] = capture(self._model, args)
@@ -198,8 +233,12 @@ class CompiledOnnx(CompiledModule):
                     self._model.pending.captured[arguments.key] = capture(self._model, args, deferring=True)
                 return args
             except NeedsValues as needs:
-                self._failed[arguments.key] = needs.problem
                 self._divide(args, needs)
+                bindable = bool(fresh) and all(_bindable(args[i], LARGEST_BOUND) for i in fresh)
+                if self._staged is None and self._binding and bindable:
+                    self._bound.update(fresh)
+                    continue
+                self._failed[arguments.key] = needs.problem
                 raise needs.problem from needs
 
     def _uncaptured(self, args: tuple[Any, ...], problem: Problem) -> Any:
@@ -220,10 +259,17 @@ class CompiledOnnx(CompiledModule):
         self.journal.add("note", self._model.name, f"runs in stages: {needs.problem.message}",
                          where=str(needs.problem.where))  # fmt: skip
 
-    def _part(self, part: Part) -> CompiledOnnx:
-        """A part of this model; its inputs change from call to call, so their values are no part of its program."""
+    def _part(self, part: Part, bound: set[int] | None = None, variants: int = 0) -> CompiledOnnx:
+        """A part of this model. Values that change from call to call are no part of its program, unless `bound`.
+
+        The caller's set stays the part's own: it tells which inputs these are by now.
+        """
         like = self._dispatcher
-        return CompiledOnnx(part, like.options, like.journal, like.build, binding=False)
+        options = replace(like.options, max_variants=max(like.options.max_variants, variants))
+        made = CompiledOnnx(part, options, like.journal, like.build, binding=bool(bound))
+        if bound:
+            made.__dict__["_bound"] = bound
+        return made
 
     @property
     def _form(self) -> int:
@@ -342,6 +388,7 @@ def _example(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Genera
 def describe(port: Port) -> str:
     shape = "?" if port.shape is None else ",".join("?" if e is None else str(e) for e in port.shape)
     dtype = str(port.dtype).removeprefix("torch.") if port.dtype else "string"
+    dtype = "float16" if port.element_type == HALF else dtype
     return f"`{port.name}`: {dtype}[{shape}]"
 
 
@@ -354,10 +401,9 @@ def _output(output: Fixed | Given | Made, *, shared: bool) -> Output:
     return Plain(output.value) if shared else Constant(output.value)
 
 
-def _bindable(value: Any) -> bool:
-    """Floating-point inputs of more than a few elements are data that changes with every call."""
-    most = SMALLEST_DATA if isinstance(value, Tensor) and value.is_floating_point() else LARGEST_BOUND
-    return isinstance(value, Tensor) and value.numel() <= most
+def _bindable(value: Any, most: int = MOST_SIZES) -> bool:
+    """Inputs of more than a few elements are data that changes with every call."""
+    return isinstance(value, Tensor) and value.numel() <= (SMALLEST_DATA if value.is_floating_point() else most)
 
 
 def _tensor(value: Any) -> Any:
@@ -368,18 +414,23 @@ def _tensor(value: Any) -> Any:
     return value
 
 
+def _held(value: Any, port: Port) -> Any:
+    """A result as a tensor of the declared type where torch has it."""
+    return value.to(torch.float16) if isinstance(value, Tensor) and port.element_type == HALF else value
+
+
 def _checked(value: Any, port: Port) -> Any:
     """An argument as a tensor of the type that the model declares."""
     if value is None:
         return None
     if isinstance(value, (bool, int, float, np.generic)):
         value = np.asarray(value)
-    value = _tensor(value)
+    given = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    value = carried(_tensor(value))
     if not isinstance(value, Tensor) or port.kind != "tensor" or port.dtype is None:
         return value
-    if value.dtype != port.dtype:
-        raise Problem("STR105", f"the input {describe(port)} was given as {str(value.dtype).removeprefix('torch.')}",
-                      help="convert it first")  # fmt: skip
+    if value.dtype != port.dtype or (port.element_type == HALF) != (given == "float16"):
+        raise Problem("STR105", f"the input {describe(port)} was given as {given}", help="convert it first")
     if port.shape is not None and len(port.shape) != value.dim():
         raise Problem("STR105", f"the input {describe(port)} was given a shape of {list(value.shape)}",
                       help="the number of dimensions differs")  # fmt: skip
@@ -402,4 +453,15 @@ def _compiled_part(part: Part) -> CompiledOnnx:
     return CompiledOnnx(part, Options.from_environment(), Journal(), default_build, binding=False)
 
 
+def _repeated(runner: Any, loop: Rounds) -> tuple[int, list[Tensor]] | None:
+    return repeat(runner, loop) if isinstance(runner, CompiledOnnx) else None
+
+
+def _renewed(runner: Any) -> None:
+    if isinstance(runner, CompiledOnnx):
+        runner.refresh()
+
+
 Runner.make = _compiled_part
+Runner.renew = _renewed
+Runner.repeat = _repeated

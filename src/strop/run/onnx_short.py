@@ -57,11 +57,11 @@ class Usual:
             len(args) == self.count
             and not torch.is_grad_enabled()
             and all(isinstance(args[i], Tensor) and torch.equal(args[i], value) for i, value in self.values)
-            and _serves(self.hot, [args[i] for i in self.free], state, call_hooks)
+            and serves(self.hot, [args[i] for i in self.free], state, call_hooks)
         )
 
 
-def _serves(hot: Hot, tensors: Sequence[Tensor], state: State, call_hooks: Sequence[Any]) -> bool:
+def serves(hot: Hot, tensors: Sequence[Tensor], state: State, call_hooks: Sequence[Any]) -> bool:
     return (
         hot.check(*tensors)
         and hot.threads == _get_num_threads()
@@ -130,14 +130,14 @@ class Arrays:
     ) -> Arrays | None:  # fmt: skip
         """Made after a call; None where its long way is needed again."""
         arrays = [feeds.get(name) for name in names[: len(args)]]
-        if len(arrays) != len(feeds) or not all(type(a) is np.ndarray and a.dtype.kind in "fib" for a in arrays):
+        if len(arrays) != len(feeds) or not all(type(a) is np.ndarray and is_plain(a.dtype) for a in arrays):
             return None
         if any(port.element_type in CARRIERS for port, _ in outputs):
             return None
         hot, bound = dispatcher.hot, frozenset[int]()
         if usual is not None and usual.fits(args, dispatcher.state, call_hooks):
             hot, bound = usual.hot, frozenset(i for i, _ in usual.values)
-        elif hot is None or len(args) != hot.count or not _serves(hot, args, dispatcher.state, call_hooks):
+        elif hot is None or len(args) != hot.count or not serves(hot, args, dispatcher.state, call_hooks):
             return None
         parts = [hot.spec] if len(outputs) == 1 else hot.spec.children()
         if len(parts) != len(outputs) or any(part.num_leaves != 1 for part in parts):
@@ -207,6 +207,11 @@ class Arrays:
         if self.single:
             return {self.outputs[0]: hot.run(tuple(tensors)).numpy()}
         return {name: tensor.numpy() for name, tensor in zip(self.outputs, hot.run(tuple(tensors)))}
+
+
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type go into a program as they are."""
+    return dtype.kind in "fib" and dtype != np.float16
 
 
 def _numpy_of(dtype: torch.dtype) -> np.dtype[Any]:

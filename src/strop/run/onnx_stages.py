@@ -1,57 +1,98 @@
 """Models that no trace can hold whole: some step's result has a shape, or a number of rounds, that data decides.
 
-Such steps and everything that depends on them run step by step; all the rest is compiled as one part beforehand, and
-what comes behind them as another part where it is worth it. Loops among them run compiled bodies.
+What does not depend on such steps is compiled as one part beforehand. What comes behind them runs step by step at
+first; a run shows how to divide it into sections, of which the longer ones are compiled (`Sections`). Loops run
+compiled bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from strop.capture.onnx import Body, Failed, Interpreter, NeedsValues, OnnxModule, Port, Scope, capture, lookup
-from strop.capture.onnx_ops.element_types import CARRIERS
-from strop.capture.onnx_parts import Part
+from strop.capture.onnx_ops import Call as Note
+from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE
+from strop.capture.onnx_parts import Part, Rounds, Runner
 from strop.capture.onnx_program import Program, Step, Stored
+from strop.run.onnx_growing import divided, recorded
+from strop.run.onnx_sections import DATA_DEPENDENT, HEAVY, LOOKING, MOST_SHAPES, REPEATING, Call, Sections, reads
 
-#: a part without any of these is not worth compiling anew for every shape
-HEAVY = frozenset((
-    "Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "FusedConv", "MatMul", "MatMulInteger", "QLinearMatMul",
-    "Gemm", "FusedMatMul", "FusedGemm", "Einsum", "LSTM", "GRU", "RNN", "Attention", "MultiHeadAttention", "STFT",
-    "DFT", "Loop", "Scan", "Resize", "GridSample",
-))  # fmt: skip
 #: steps that may turn out to be untraceable one after the other
 MOST_HOSTS = 32
 #: shapes of a loop's states that its body is compiled for
 MOST_FORMS = 4
 
-Call = Callable[..., Any]
-Compile = Callable[[Part], Call]
+Compile = Callable[..., Call]
 
 
 class CompiledBody(Body):
     """A loop's body that runs as a compiled part; values around it that data decides are further inputs.
 
-    Where its inputs have other shapes in every round (a state that grows), the first few are compiled for.
+    Made anew for every run of the loop. Shapes of the states that come again are compiled for; where they change from
+    round to round, the body is divided (`Sections`). The bodies of branches are compiled at once.
     """
 
     def __init__(self, program: Program, interpreter: Stepwise, scope: Scope) -> None:
         super().__init__(program, interpreter, scope)
-        self.call, self.around = interpreter.compiled(program, scope)
-        self.forms = interpreter.forms.setdefault(id(program.steps), set())
+        self.host = interpreter
+        self.ways = interpreter.ways.setdefault((id(program.steps), program.inputs, program.outputs), Ways(program))
+        self.last: tuple[Hashable, dict[str, Any]] | None = None
+        self.shared: dict[str, Any] | None = None
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        form = tuple(value.shape if isinstance(value, Tensor) else None for value in inputs)
-        if form not in self.forms:
-            if len(self.forms) == MOST_FORMS:
-                return super().__call__(*inputs)
-            self.forms.add(form)
-        results = self.call(*inputs, *(self.scope.values[name] for name in self.around))
-        return (results,) if len(self.outputs) == 1 else tuple(results)
+        ways = self.ways
+        if ways.sections is not None:
+            if self.shared is None:
+                self.shared = ways.sections.settled(self.scope)
+            return ways.sections.run({**self.shared, **dict(zip(self.inputs, inputs))})
+        form = tuple([value.shape if isinstance(value, Tensor) else None for value in inputs])
+        again = self.last is None and form in ways.seen
+        if (again or not inputs) and len(ways.forms) < MOST_FORMS:
+            ways.forms.add(form)
+        if form in ways.forms:
+            call, around = self.host.compiled(self.program, self.scope)
+            results = call(*inputs, *[self.scope.values[name] for name in around])
+            return (results,) if len(self.outputs) == 1 else tuple(results)
+        values = recorded(self.host, self.program, self.scope, inputs)
+        if self.last is None and len(ways.seen) < MOST_FORMS:
+            ways.seen.add(form)
+        if self.last is not None and form == self.last[0]:
+            if len(ways.forms) < MOST_FORMS:
+                ways.forms.add(form)
+        elif self.last is not None:
+            ways.sections = divided(self.host, self.program, self.scope, self.last[1], values)
+        self.last = form, values
+        return tuple([values[name] for name in self.outputs])
+
+    def repeat(self, first: int, most: int | None, watched: bool, states: Sequence[Any]) -> list[Tensor] | None:
+        """Natively, where the body is compiled for these shapes; a body that fails is run round by round again."""
+        if not self.ways.forms or not all(isinstance(state, Tensor) for state in states):
+            return None
+        form = (torch.Size(()), torch.Size(()), *(state.shape for state in states))
+        if form not in self.ways.forms:
+            return None
+        call, around = self.host.compiled(self.program, self.scope)
+        values = [self.scope.values[name] for name in around]
+        try:
+            found = Runner.repeat(call, Rounds(first, most, True, True, watched, states, (), values))
+        except IndexError:
+            return None
+        return None if found is None else found[1]
+
+
+@dataclass
+class Ways:
+    """How a body runs, as far as its loops have shown it: the shapes that it is compiled for, or its sections."""
+
+    program: Program
+    seen: set[Hashable] = field(default_factory=set)  # shapes of first rounds
+    forms: set[Hashable] = field(default_factory=set)
+    sections: Sections | None = None
 
 
 class Stepwise(Interpreter):
@@ -60,13 +101,13 @@ class Stepwise(Interpreter):
     def __init__(self, model: OnnxModule, compile: Compile) -> None:
         super().__init__()
         self.model = model
-        self.compile = compile
+        self._compile = compile
         self.bodies: dict[Hashable, tuple[Call, tuple[str, ...]]] = {}
         self.heavy: dict[int, bool] = {}
-        self.forms: dict[int, set[Hashable]] = {}
-        self.plain: dict[int, bool] = {}
-        self.known_attributes: dict[int, dict[str, Any]] = {}
-        self.fixed = {id(value) for value in model.program.constants.values()}
+        self.ways: dict[Hashable, Ways] = {}
+        self.known_ways: dict[int, Way] = {}
+        given = {port.name for port in model.inputs}
+        self.fixed = {id(value) for name, value in model.program.constants.items() if name not in given}
 
     def body(self, program: Program, scope: Scope) -> Body:
         key = id(program.steps)
@@ -75,53 +116,105 @@ class Stepwise(Interpreter):
         return CompiledBody(program, self, scope) if self.heavy[key] else super().body(program, scope)
 
     def take(self, step: Step, scope: Scope) -> None:
-        """One step; those whose element types torch has, and that are no graphs, skip what only the others need."""
-        plain = self.plain.get(id(step))
-        if plain is None:
-            plain = self.plain[id(step)] = _is_plain(step)
-        if not plain or scope.types:
+        """One step; those whose element types torch has skip what only the others need."""
+        way = self.known_ways.get(id(step))
+        if way is None:
+            way = self.known_ways[id(step)] = self._way(step)
+        if way.call is None or scope.types:
             self._step(step, scope)
             return
         values = scope.values
         try:
-            result = step.operator.function(  # type: ignore[union-attr]
-                *[values[name] if name else None for name in step.inputs], **self.attributes(step)
-            )
+            result = way.call(values)
         except Exception:  # once more, for the message
             self._step(step, scope)
             return
-        values.update(zip(step.outputs, result if isinstance(result, tuple) else (result,)))
+        if type(result) is tuple:
+            values.update(zip(step.outputs, result))
+        else:
+            values[step.outputs[0]] = result
 
-    def attributes(self, step: Step) -> dict[str, Any]:
-        found = self.known_attributes.get(id(step))
-        if found is None:
-            given = {name: v.value if isinstance(v, Stored) else v for name, v in step.attributes.items()}
-            found = self.known_attributes[id(step)] = given
-        return found
+    def _way(self, step: Step) -> Way:
+        operator, inputs = step.operator, step.inputs
+        graphs = any(isinstance(value, Program) for value in step.attributes.values())
+        if operator is None or any(fixed in CARRIERS for fixed in step.typing.fixed):
+            return Way(step)
+        if graphs:
+            light = step.op == "If" and not any(inner.op in HEAVY for inner in _inner_steps(step))
+            return Way(step, (lambda values: self._branch(step, values)) if light else None)
+        given = {name: v.value if isinstance(v, Stored) else v for name, v in step.attributes.items()}
+        function = operator.function
+        if operator.takes_node:
+            return Way(step, _noting(step, given))
+        if "" in inputs:
+            return Way(step, lambda values: function(*[values[n] if n else None for n in inputs], **given))
+        if len(inputs) == 1:
+            only = inputs[0]
+            return Way(step, lambda values: function(values[only], **given))
+        return Way(step, lambda values: function(*[values[n] for n in inputs], **given))
+
+    def _branch(self, step: Step, values: MutableMapping[str, Any]) -> tuple[Any, ...]:
+        (condition,) = [values[name] for name in step.inputs]
+        program: Program = step.attributes["then_branch" if bool(condition) else "else_branch"]
+        own = {name: values[name] for name in program.captured}
+        own.update(program.constants)
+        scope = Scope(own, {})
+        for inner in program.steps:
+            self.take(inner, scope)
+        return tuple([own[name] for name in program.outputs])
+
+    def compile(self, part: Part, bound: set[int] | None = None, variants: int = 0) -> Call:
+        """A part compiled; the values of the `bound` inputs decide its program."""
+        return self._compile(part, bound, variants)
 
     def compiled(self, program: Program, scope: Scope) -> tuple[Call, tuple[str, ...]]:
-        """The part for a body, and the names that are its further inputs. Initialisers around it go into the part."""
+        """The compiled part for a body, and the names that are its further inputs."""
         key = (id(program.steps), program.inputs, program.outputs)
         if key not in self.bodies:
-            outer = {name: scope.values[name] for name in program.captured}
-            held = {name: value for name, value in outer.items() if isinstance(value, nn.Parameter)}
-            constants = {name: value for name, value in outer.items() if id(value) in self.fixed and name not in held}
-            around = tuple(name for name in outer if name not in held and name not in constants)
-            types = {**program.constant_types, **{n: scope.types[n] for n in constants if n in scope.types}}
-            inner = replace(
-                program, inputs=(*program.inputs, *around), captured=(), constant_types=types,
-                constants={**program.constants, **constants},
-            )  # fmt: skip
-            ports = [Port(n, scope.types.get(n, 0), None, "tensor") for n in inner.inputs]
-            part = Part(inner, ports, held, program.name or "body", shared=True, inner=True)
+            part, around = self.part_for(program, scope)
             self.bodies[key] = self.compile(part), around
         return self.bodies[key]
 
+    def part_for(self, program: Program, scope: Scope) -> tuple[Part, tuple[str, ...]]:
+        """A body as a part, and the names that are its further inputs. Initialisers around it go into the part."""
+        outer = {name: scope.values[name] for name in program.captured}
+        held = {name: value for name, value in outer.items() if isinstance(value, nn.Parameter)}
+        constants = {name: value for name, value in outer.items() if id(value) in self.fixed and name not in held}
+        around = tuple(name for name in outer if name not in held and name not in constants)
+        types = {**program.constant_types, **{n: scope.types[n] for n in constants if n in scope.types}}
+        inner = replace(
+            program, inputs=(*program.inputs, *around), captured=(), constant_types=types,
+            constants={**program.constants, **constants},
+        )  # fmt: skip
+        ports = [Port(n, scope.types.get(n, 0), None, "tensor") for n in inner.inputs]
+        return Part(inner, ports, held, program.name or "body", shared=True, inner=True), around
 
-def _is_plain(step: Step) -> bool:
-    graphs = any(isinstance(value, Program) for value in step.attributes.values())
-    carried = any(fixed in CARRIERS for fixed in step.typing.fixed)
-    return step.operator is not None and not step.operator.takes_node and not graphs and not carried
+
+@dataclass(frozen=True)
+class Way:
+    """The short way of a step: its result from the values by name; None where only the long one will do."""
+
+    step: Step
+    call: Callable[[MutableMapping[str, Any]], Any] | None = None
+
+
+def _noting(step: Step, attributes: Mapping[str, Any]) -> Callable[[MutableMapping[str, Any]], Any]:
+    """The short way of an operator that asks for the element types of its node."""
+    assert step.operator is not None
+    function, inputs = step.operator.function, step.inputs
+    notes: dict[Hashable, Note] = {}
+
+    def call(values: MutableMapping[str, Any]) -> Any:
+        given = [values[name] if name else None for name in inputs]
+        key = tuple([value.dtype if isinstance(value, Tensor) else None for value in given])
+        note = notes.get(key)
+        if note is None:
+            types = tuple(OF_DTYPE.get(dtype, 0) if dtype is not None else 0 for dtype in key)
+            results = tuple(step.typing.of(i, types) for i in range(len(step.outputs)))
+            note = notes[key] = Note(step.path, step.op, step.opset, step.outputs, {}, types, results)
+        return function(*given, **attributes, node=note)
+
+    return call
 
 
 def _all_steps(program: Program) -> Iterator[Step]:
@@ -132,13 +225,9 @@ def _all_steps(program: Program) -> Iterator[Step]:
                 yield from _all_steps(inner)
 
 
-def _reads(step: Step) -> tuple[str, ...]:
-    return tuple(n for n in (*step.inputs, *step.captured) if n)
-
-
 def part_of(model: OnnxModule, program: Program, name: str, *, inner: bool) -> Part:
     """A program cut from a model, on the model's own parameters and constants."""
-    read = {n for step in program.steps for n in _reads(step)} | set(program.outputs)
+    read = {n for step in program.steps for n in reads(step)} | set(program.outputs)
     shared = model.program.constants
     constants = {**{n: shared[n] for n in read if n in shared and n not in model.keys}, **program.constants}
     types = {n: t for n, t in {**model.program.constant_types, **program.constant_types}.items() if n in constants}
@@ -153,11 +242,10 @@ def part_of(model: OnnxModule, program: Program, name: str, *, inner: bool) -> P
 
 @dataclass(frozen=True)
 class Stages:
-    """How a model is divided: what is compiled, what runs step by step, what is compiled after that."""
+    """How a model is divided: what is compiled first, and what comes behind the steps that data decides."""
 
     head: Program
-    steps: tuple[Step, ...]
-    tail: Program | None
+    rest: Program
 
 
 def divide(program: Program, hosts: set[int], inputs: Sequence[str]) -> Stages:
@@ -165,29 +253,37 @@ def divide(program: Program, hosts: set[int], inputs: Sequence[str]) -> Stages:
     late = set(hosts)
     made = {name for i in hosts for name in program.steps[i].outputs if name}
     for index, step in enumerate(program.steps):
-        if index in late or any(name in made for name in _reads(step)):
+        if index in late or any(name in made for name in reads(step)):
             late.add(index)
             made.update(name for name in step.outputs if name)
+    late |= _spreading(program, late)
     early = [step for i, step in enumerate(program.steps) if i not in late]
     behind = [program.steps[i] for i in sorted(late)]
-    worth = next((k for k, step in enumerate(behind) if step.op in HEAVY and not _is_host(step, program, hosts)), None)
-    stepwise, rest = (behind, []) if worth is None else (behind[:worth], behind[worth:])
-    needed = {name for step in behind for name in _reads(step)} | set(program.outputs)
-    head = _section(program, early, inputs, [n for s in early for n in s.outputs if n in needed])
-    if not rest:
-        return Stages(head, tuple(stepwise), None)
-    fresh = {name for step in (*early, *stepwise) for name in step.outputs if name} | set(inputs)
-    wanted = {name for step in rest for name in _reads(step)} | set(program.outputs)
-    return Stages(head, tuple(stepwise), _section(program, rest, sorted(fresh & wanted), program.outputs))
-
-
-def _is_host(step: Step, program: Program, hosts: set[int]) -> bool:
-    return any(program.steps[i] is step for i in hosts)
-
-
-def _section(program: Program, steps: Sequence[Step], inputs: Sequence[str], outputs: Sequence[str]) -> Program:
-    return replace(program, steps=tuple(steps), inputs=tuple(inputs), outputs=tuple(outputs), output_types=(),
+    needed = {name for step in behind for name in reads(step)} | set(program.outputs)
+    fresh = [n for step in early for n in step.outputs if n in needed]
+    head = replace(program, steps=tuple(early), inputs=tuple(inputs), outputs=tuple(fresh), output_types=(),
                    constants={}, constant_types={})  # fmt: skip
+    taken = tuple(n for n in program.constants if n in needed and n not in inputs)
+    rest = replace(head, steps=tuple(behind), inputs=(*inputs, *fresh), outputs=program.outputs, captured=taken)
+    return Stages(head, rest)
+
+
+def _spreading(program: Program, late: set[int]) -> set[int]:
+    """Steps that only repeat elements for late ones, and what they alone look at: nobody needs to see all of that."""
+    readers: dict[str, set[int]] = {}
+    for index, step in enumerate(program.steps):
+        for name in reads(step):
+            readers.setdefault(name, set()).add(index)
+    moved: set[int] = set()
+    for index in reversed(range(len(program.steps))):
+        step = program.steps[index]
+        wanted = late | moved if step.op in REPEATING else moved
+        made = [name for name in step.outputs if name]
+        seen = {reader for name in made for reader in readers.get(name, ())}
+        movable = step.op in REPEATING or step.op in LOOKING
+        if index not in late and movable and seen and seen <= wanted and not set(made) & set(program.outputs):
+            moved.add(index)
+    return moved
 
 
 def place_of(program: Program, step: Step) -> int | None:
@@ -231,21 +327,75 @@ class Staged:
                 break
             except NeedsValues as again:
                 needs = again
-        self.head = compile(head) if self.stages.head.steps else None
-        tail = self.stages.tail
-        self.tail = compile(part_of(model, tail, model.name, inner=False)) if tail is not None else None
+        self.head = compile(head) if self.stages.head.outputs else None
+        self.hosts = {program.steps[i].outputs for i in hosts}
+        self.heavy = any(step.op in HEAVY for step in self.stages.rest.steps if step.outputs not in self.hosts)
+        self._take_along()
+        self.sections: Sections | None = None
+        self.empty: set[str] | None = None  # the values without elements in the last run
         self.reason = needs.problem
 
     def __call__(self, *args: Any) -> Any:
-        model, stages = self.model, self.stages
-        scope = model.scope(args, {name: lookup(model, key) for name, key in model.keys.items()})
-        if self.head is not None and stages.head.outputs:
+        scope = self._scope(args)
+        values = dict(scope.values)
+        if self.head is not None:
             results = self.head(*args)
-            results = (results,) if len(stages.head.outputs) == 1 else results
-            scope.values.update(zip(stages.head.outputs, results))
-        for step in stages.steps:
-            self.interpreter.take(step, scope)
-        if self.tail is not None and stages.tail is not None:
-            return self.tail(*(scope.values[name] for name in stages.tail.inputs))
-        results = [scope.values[name] for name in model.program.outputs]
-        return results[0] if len(results) == 1 else tuple(results)
+            made = self.stages.head.outputs
+            values.update(zip(made, (results,) if len(made) == 1 else results))
+        if self.sections is not None and not scope.types:
+            values.update(self.sections.constants)
+            found = self.sections.run(values)
+        else:
+            self._step_by_step(Scope(values, scope.types), scope)
+            found = tuple([values[name] for name in self.stages.rest.outputs])
+        brought = [*args, *(scope.values[name] for name, _ in self.parameters)]
+        taken = {_memory(value) for value in brought if isinstance(value, Tensor)} | self.taken
+        outputs = [_own(value, taken) for value in found]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _take_along(self) -> None:
+        """What the steps behind the head read of the model's own values."""
+        model, names = self.model, self.stages.rest.captured
+        self.parameters = [(name, model.keys[name]) for name in names if name in model.keys]
+        self.held = {name: model.program.constants[name] for name in names if name not in model.keys}
+        self.types = {n: t for n in names if (t := model.program.constant_types.get(n, 0)) in CARRIERS}
+        self.taken = {_memory(value) for value in self.held.values() if isinstance(value, Tensor)}
+
+    def _scope(self, args: Sequence[Any]) -> Scope:
+        model = self.model
+        values = {**self.held, **{name: lookup(model, key) for name, key in self.parameters}}
+        types = dict(self.types)
+        for port, arg in zip(model.inputs, args):
+            values[port.name] = model.program.constants.get(port.name) if arg is None else arg
+            if port.element_type in CARRIERS:
+                types[port.name] = port.element_type
+        return Scope(values, types)
+
+    def _step_by_step(self, own: Scope, scope: Scope) -> None:
+        """Every step by itself; a run that found as much as the one before shows how to divide them."""
+        for step in self.stages.rest.steps:
+            self.interpreter.take(step, own)
+        empty = {name for name, value in own.values.items() if isinstance(value, Tensor) and not value.numel()}
+        usual = empty == self.empty or (self.heavy and not empty)
+        self.empty = empty
+        if own.types or not usual:
+            return
+        self.sections = Sections(self.interpreter, self.stages.rest, scope, own.values, self._apart, forms=MOST_SHAPES)
+
+    def _apart(self, steps: Sequence[Step]) -> set[int]:
+        return {i for i, step in enumerate(steps) if step.op in DATA_DEPENDENT or step.outputs in self.hosts}
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _own(value: Any, taken: set[int]) -> Any:
+    """A result in memory of its own."""
+    if not isinstance(value, Tensor):
+        return value
+    memory = _memory(value)
+    if memory in taken:
+        return value.clone()
+    taken.add(memory)
+    return value

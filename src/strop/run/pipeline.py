@@ -35,8 +35,8 @@ from strop.loops.lower.driver import LibraryCall, Lowered, lower
 from strop.loops.program import on_program
 from strop.loops.verify import verify as verify_steps
 from strop.plan.algorithms import choose_algorithms
-from strop.plan.calls import Call
-from strop.plan.choose import Plan, plan, rename
+from strop.plan.calls import Call, rename
+from strop.plan.choose import Plan, plan
 from strop.plan.strips import Strips
 from strop.run import jit
 from strop.run.threads import pool

@@ -40,13 +40,21 @@ def evaluate(
 
 def run(node: Node, inputs: Sequence[Any]) -> Any:
     """One node: a tensor, or a tuple of tensors where it has several results. Checks the types that it promises."""
-    if node.op == "aten":
-        results = library.call(node, inputs)
-        result: Any = results[0] if len(node.types) == 1 else results
-    else:
-        result = MEANINGS[node.op](node, *inputs, **node.attrs)
-    if node.op == "aten" and isinstance(result, tuple):
-        return result  # torch may mistype results that nobody uses; each `item` checks its own
+    return runner(node)(inputs)
+
+
+def runner(node: Node) -> Callable[[Sequence[Any]], Any]:
+    """`run` for one node, with everything looked up beforehand."""
+    if node.op != "aten":
+        meaning = MEANINGS[node.op]
+        return lambda inputs: _checked(node, meaning(node, *inputs, **node.attrs))
+    call = library.caller(node)
+    if len(node.types) != 1:
+        return call  # torch may mistype results that nobody uses; each `item` checks its own
+    return lambda inputs: _checked(node, call(inputs)[0])
+
+
+def _checked(node: Node, result: Any) -> Any:
     for value, type in zip(result if isinstance(result, tuple) else (result,), node.types):
         if tuple(value.shape) != type.shape or value.dtype != DTYPES[type.dtype]:
             raise TypeError(f"{node}: computed {value.dtype}{list(value.shape)}")

@@ -81,7 +81,7 @@ class Variant:
         self.targets = tuple(_place(node) for node, _ in traced.graph.mutations)
         self.idle = not self.graph.outputs and not self.graph.mutations
         self.spec = traced.out_spec
-        self.single = self.spec.is_leaf()
+        self.single = self.spec.is_leaf() and isinstance(self.outputs[0], Computed)
         self.finish = _finisher(self.outputs, self.spec)
         self._build = build
         self._bound: dict[int, _Bound] = {}
@@ -90,13 +90,13 @@ class Variant:
 
     @property
     def direct(self) -> bool:
-        """Whether the program's tensors are the results as they come, with nothing to write back."""
-        return not self.targets and not self.idle and all(isinstance(output, Computed) for output in self.outputs)
+        """Whether the results follow from the arguments and the program's tensors, with nothing to write back."""
+        return not self.targets and not any(isinstance(o, Alias) and isinstance(o.source, str) for o in self.outputs)
 
     @property
     def in_order(self) -> bool:
         """Whether the results are all that the program makes, in its order."""
-        return self.direct and self.outputs == tuple(map(Computed, range(len(self.graph.outputs))))
+        return self.direct and not self.idle and self.outputs == tuple(map(Computed, range(len(self.graph.outputs))))
 
     def ready(self, threads: int, snapshot: Snapshot) -> Program:
         """The program for this thread count, bound to the parameters of the snapshot."""
@@ -190,6 +190,11 @@ class Variants:
                 self._made[form, key] = f"this variant could not be compiled: {error}"
                 raise
             return found
+
+    def full(self, form: int) -> bool:
+        """Whether no other variant of the module as it looks now can be made."""
+        full = max(len(self), len(self._made) - len(self)) >= self.limit
+        return full and all(made == form for made, _ in self._made)
 
     def clear(self) -> None:
         with self._lock:

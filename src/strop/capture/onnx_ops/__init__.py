@@ -25,8 +25,8 @@ When every input is a constant the function runs once, on real tensors, while th
 Shape → Gather → Concat → Reshape vanish without any operator's help.
 
 Element types in which torch does not compute are carried by ones in which it does (`CARRIERS`): uint16 in int32, uint32
-and uint64 in int64, four- and two-bit integers in int8 and uint8, float8 and float4 in float32. A function sees the
-carrier; `node.input_types` and `node.output_types` hold ONNX's own element types for the few that care (Cast,
+and uint64 in int64, four- and two-bit integers in int8 and uint8, float16, float8 and float4 in float32. A function
+sees the carrier; `node.input_types` and `node.output_types` hold ONNX's own element types for the few that care (Cast,
 QuantizeLinear). Results that the operator's schema says are uint16 or uint32 are wrapped around afterwards.
 """
 
@@ -75,6 +75,9 @@ class Body(Protocol):
 
     def __call__(self, *inputs: Value) -> tuple[Value, ...]:
         """Interpret the graph here and now, in the trace that is under way."""
+
+    def repeat(self, first: int, most: int | None, watched: bool, states: Sequence[Value]) -> list[Tensor] | None:
+        """All rounds of a loop from the `first` on, where they can be run at once; None where they cannot."""
 
     @property
     def captured(self) -> tuple[str, ...]:

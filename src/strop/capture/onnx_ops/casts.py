@@ -10,7 +10,7 @@ import torch
 from onnx import TensorProto
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, onnx
+from strop.capture.onnx_ops import Call, Unsupported, onnx, real, whole
 from strop.capture.onnx_ops.element_types import CARRIERS, FLOAT8, PLAIN, from_numpy, to_numpy
 
 T = TensorProto
@@ -34,10 +34,12 @@ def converted(x: Any, source: int, to: int, saturate: bool = True, round_mode: s
     if not isinstance(x, Tensor):
         return _from_texts(x, to)
     if to == T.STRING:
-        return _texts(to_numpy(x, source))
+        return _texts(to_numpy(real(x, "the number that becomes a text"), source))
     if source == T.UINT64 and to in (T.FLOAT, T.DOUBLE, T.FLOAT16, T.BFLOAT16, *FLOAT8):
         wide = x.to(torch.float64)
         x = torch.where(x < 0, wide + 2.0**64, wide)
+    if to in (T.FLOAT, T.FLOAT16) and x.dtype in (torch.int8, torch.uint8):
+        return whole(x, torch.float32)
     if to in PLAIN:
         return x.to(PLAIN[to])
     if to in FLOAT8:
@@ -109,9 +111,10 @@ def _power_of_two(x: np.ndarray[Any, Any], saturate: bool, round_mode: str) -> n
 def bit_cast(x: Tensor, *, to: int, node: Call) -> Tensor:
     """The same bits under another type of the same width."""
     source = node.input_types[0]
-    if source in CARRIERS and source not in (T.UINT16, T.UINT32, T.UINT64):
+    exact: dict[int, torch.dtype] = {T.UINT16: torch.int16, T.UINT32: torch.int32, T.UINT64: torch.int64,
+                                     T.FLOAT16: torch.float16}  # fmt: skip
+    if source in CARRIERS and source not in exact:
         raise Unsupported(f"a reinterpretation of element type {source}")
-    exact: dict[int, torch.dtype] = {T.UINT16: torch.int16, T.UINT32: torch.int32, T.UINT64: torch.int64}
     held = x.to(exact[source]) if source in exact else x
     if to in exact:
         return held.view(exact[to]).to(CARRIERS[to])

@@ -1,9 +1,10 @@
 """Control flow: If, Loop and Scan.
 
-What is known while capturing is decided there: a branch is taken, a few rounds are written out. Longer loops become
-one library node that runs the body, a module of its own, at every round (`onnx_parts`). A condition that only data can
-tell is reported first, since binding the inputs behind it gives the better program; where they cannot be bound it
-becomes a library node too, provided that the shapes of the results are known.
+What is known while capturing is decided there: a branch is taken, a few rounds are written out, a recurrent layer is
+recognised (`loop_cells`). Longer loops become one library node that runs the body, a module of its own, at every round
+(`onnx_parts`). A condition that only data can tell is reported first, since binding the inputs behind it gives the
+better program; where they cannot be bound it becomes a library node too, provided that the shapes of the results are
+known.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from strop.capture.onnx import Body, Interpreter, Scope
 from strop.capture.onnx_context import deferring, is_capturing
 from strop.capture.onnx_ops import Unknown, Unsupported, known, made, onnx, scalar
 from strop.capture.onnx_ops.hoisting import hoisted, settled
+from strop.capture.onnx_ops.loop_cells import whole_layer
 from strop.capture.onnx_parts import cut, described
 from strop.capture.onnx_program import Program
 
@@ -121,11 +123,26 @@ def loop(trips: Tensor | None, condition: Tensor | None, *states: Any, body: Bod
             return found
     if rounds is None:
         raise Unknown(condition if condition is not None else states[0], "when the loop ends")
+    recurrent = _recurrent(rounds, states, body)
+    if recurrent is not None:
+        return recurrent
     tensors = all(isinstance(state, Tensor) for state in states)
     if rounds * len(body.program.steps) <= LONGEST_UNROLLED or not tensors:
         return _take_rounds(rounds, None, states, body)
     found = _library_loop(rounds, [], [], list(states), body, counted=True)
     return found if found is not None else _take_rounds(rounds, None, states, body)
+
+
+def _recurrent(rounds: int, states: Sequence[Any], body: Body) -> tuple[Any, ...] | None:
+    """A recurrent layer that was written as a loop."""
+    body, varying = _without_invariants(body, states, True)
+    found = whole_layer(body, [states[i] for i in varying], rounds, [], counted=True)
+    if found is None:
+        return None
+    last = list(states)
+    for i, state in zip(varying, found):
+        last[i] = state
+    return *last, *found[len(varying) :]
 
 
 def _take_rounds(most: int | None, condition: Tensor | None, states: Sequence[Any], body: Body) -> tuple[Any, ...]:
@@ -139,9 +156,15 @@ def _take_rounds(most: int | None, condition: Tensor | None, states: Sequence[An
 
 
 def _rounds(most: int | None, condition: Tensor | None, states: list[Any], body: Body) -> tuple[Any, ...]:
-    kept, yielded, index = list(states), [], 0
+    kept, index = list(states), 0
+    yielded: list[Sequence[Any]] = []
     going = condition if condition is not None else _true()
     while index != most and (condition is None or _flag(going, "the condition of the loop")):
+        rest = body.repeat(index, most, condition is not None or most is None, kept)
+        if rest is not None:
+            before = [torch.stack(column) for column in zip(*yielded)]
+            after = rest[len(kept) :]
+            return *rest[: len(kept)], *(map(torch.cat, zip(before, after)) if before else after)
         going, *results = body(_number(index), going, *kept)
         kept = results[: len(kept)]
         yielded.append(results[len(states) :])
@@ -234,12 +257,12 @@ def replace_program(body: Body, program: Program) -> Body:
     return type(body)(program, body.interpreter, body.scope)
 
 
-def _round_types(head: list[Any], states: list[Tensor], parts: list[Tensor], body: Body) -> list[Tensor] | None:
-    """One round's results; None where the shapes of states change, so that no fixed program serves every round."""
-    results = _dry(body, (*head, *states, *parts))
+def _round_types(inputs: list[Any], states: list[Tensor], skipped: int, body: Body) -> list[Tensor] | None:
+    """One round's results from the states on; None where their shapes change, so that no program serves every round."""
+    results = _dry(body, inputs)
     if any(not isinstance(result, Tensor) for result in results):
         return None
-    own = list(results[len(head) and 1 :])
+    own = list(results[skipped:])
     return own if described(own[: len(states)]) == described(states) else None
 
 
@@ -248,10 +271,13 @@ def _library_loop(
 ) -> tuple[Any, ...] | None:
     body, varying = _without_invariants(body, states, counted)
     body = hoisted(body, frozenset((*body.program.captured, *body.program.constants)))
+    if counted:  # so many rounds, whatever the condition says
+        unasked = replace(body.program, outputs=body.program.outputs[1:], output_types=())
+        body = type(body)(unasked, body.interpreter, body.scope)
     parts = [t.select(a if a >= 0 else ~a, 0) for t, a in zip(scanned, axes)]
     head: list[Any] = [_number(0), _true()] if counted else []
     carried = [states[i] for i in varying]
-    results = _round_types(head, carried, parts, body)
+    results = _round_types([*head, *carried, *parts], carried, 0, body)
     if results is None:
         return None
     count = len(carried)
@@ -298,7 +324,7 @@ def _deferred_loop(
     body = settled(body)
     carried = [states[i] for i in varying]
     head: list[Any] = [_number(0), condition]
-    results = _round_types(head, carried, [], body)
+    results = _round_types([*head, *carried], carried, 1, body)
     if results is None:
         return None
     pieces = cut(body.program, body.scope, [*head, *carried])
@@ -345,7 +371,12 @@ def scan(
         raise Unsupported("scanned inputs of different lengths")
     places = [~a if back else a for a, back in zip(axes, backwards)]
     found = _sliding_window(rounds, scanned, places, states, body)
-    if found is None and rounds * len(body.program.steps) > LONGEST_UNROLLED and _traced(*inputs, *_captured(body)):
+    traced = _traced(*inputs, *_captured(body))
+    if found is None and traced:
+        rows = [t.movedim(a, 0) if a >= 0 else t.movedim(~a, 0).flip(0) for t, a in zip(scanned, places)]
+        layer = whole_layer(body, states, rounds, rows, counted=False)
+        found = tuple(layer) if layer is not None else None
+    if found is None and traced and rounds * len(body.program.steps) > LONGEST_UNROLLED:
         found = _library_loop(rounds, scanned, places, states, body, counted=False)
     if found is None:
         found = _scan_rounds(rounds, scanned, places, states, body)

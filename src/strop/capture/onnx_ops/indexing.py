@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, numbers, onnx, real, scalar
+from strop.capture.onnx_ops import Unsupported, known, made, numbers, onnx, real, scalar
 
 _ACCUMULATE = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 def wrapped(indices: Tensor, extent: int) -> Tensor:
     """Negative indices count from the end."""
-    found = numbers(indices)
+    found = known(indices)
     indices = indices.to(torch.int64)
-    if found is not None and all(place >= 0 for place in found):
+    if found is not None and (not found.numel() or scalar(made(found.min)) >= 0):
         return indices
     return torch.where(indices < 0, indices + extent, indices)
 

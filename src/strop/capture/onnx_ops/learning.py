@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from strop.capture.onnx_ops import Unsupported, made, onnx, real
-from strop.capture.onnx_ops.trees import Forest
+from strop.capture.onnx_ops.trees import Forest, numbers_in
 
 _ML = "ai.onnx.ml"
 _TRAINING = "ai.onnx.preview.training"
@@ -54,6 +54,17 @@ def label_encoder(
     return torch.tensor(found, dtype=kind).reshape(tuple(x.shape))
 
 
+@onnx("CategoryMapper", domain=_ML, since=1)
+def category_mapper(
+    x: Any, *, cats_int64s: Sequence[int], cats_strings: Sequence[str], default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Any:  # fmt: skip
+    """Numbers for texts, or texts for numbers."""
+    if isinstance(x, Tensor):
+        return label_encoder(x, keys_int64s=cats_int64s, values_strings=cats_strings, default_string=default_string)
+    return label_encoder(x, keys_strings=cats_strings, values_int64s=cats_int64s, default_int64=default_int64)
+
+
 def _kind(values_floats: Sequence[float]) -> torch.dtype:
     return torch.float32 if values_floats else torch.int64
 
@@ -80,7 +91,7 @@ def tree_ensemble(
     """Every row walks down every tree at once; a leaf is a node that leads to itself."""
     if post_transform:
         raise Unsupported(f"the post-transformation {post_transform}")
-    modes, count = nodes_modes.tolist(), len(nodes_featureids)
+    modes, count = numbers_in(nodes_modes), len(nodes_featureids)
     leaves = len(leaf_targetids)
     yes = [t + count if leaf else t for t, leaf in zip(nodes_truenodeids, nodes_trueleafs)]
     no = [t + count if leaf else t for t, leaf in zip(nodes_falsenodeids, nodes_falseleafs)]
@@ -89,11 +100,11 @@ def tree_ensemble(
         ends = range(count, count + leaves)
         tracked = [*nodes_missing_value_tracks_true, *[0] * leaves] if nodes_missing_value_tracks_true else []
         forest = Forest.grown(
-            [*nodes_featureids, *[0] * leaves], [*nodes_splits.tolist(), *[0.0] * leaves],
+            [*nodes_featureids, *[0] * leaves], [*numbers_in(nodes_splits), *[0.0] * leaves],
             [*(_MODES[mode] for mode in modes), *["LEAF"] * leaves], tracked, starts, dict(enumerate(zip(yes, no))),
             {(0, i): i for i in ends},
         )  # fmt: skip
-        table = forest.table([0] * leaves, ends, leaf_targetids, leaf_weights.reshape(-1).tolist(), n_targets,
+        table = forest.table([0] * leaves, ends, leaf_targetids, numbers_in(leaf_weights), n_targets,
                              str(x.dtype).removeprefix("torch."), rows=count + leaves)  # fmt: skip
         scores = forest.given(x, table).sum(1)
         return scores / len(tree_roots) if aggregate_function == 0 else scores
@@ -139,7 +150,7 @@ def _decisions(
 def _sets(members: Tensor | None) -> Iterator[list[float]]:
     """Lists of numbers, each ended by a NaN."""
     current: list[float] = []
-    for value in members.tolist() if members is not None else ():
+    for value in numbers_in(members) if members is not None else ():
         if value != value:
             yield current
             current = []

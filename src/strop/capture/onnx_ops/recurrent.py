@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, ints, known, onnx
+from strop.capture.aten_nn import recurrent as recurrent_node
+from strop.capture.builder import Builder
+from strop.capture.onnx_ops import Unsupported, ints, known, onnx, tracing
 from strop.capture.onnx_ops.cells import BYTES, CELLS, Cell, activation, byte_steps, take_steps
+from strop.capture.registry import RULES
+from strop.graph.ir import Node
 
 #: more steps than this are taken by a library node
 MOST_STEPS = 24
@@ -184,11 +189,10 @@ def _whole(
     lengths: Tensor | None, direction: str,
 ) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
     """By torch's operator. Sequences of different lengths run each direction alone, forwards."""
-    operator = getattr(torch, kernel)
+    layer = torch.ops.strop.recurrent_layer if tracing() else _layer
 
     def run(x: Tensor, weights: Sequence[Tensor], states: Sequence[Tensor], both: bool) -> tuple[Tensor, list[Tensor]]:
-        start = tuple(states) if len(states) > 1 else states[0]
-        y, *last = operator(x, start, weights, len(weights) > 2 + 2 * both, 1, 0.0, False, both, False)
+        y, *last = layer(kernel, x, list(states), list(weights), both)
         return y, last
 
     if lengths is None and direction == "bidirectional":
@@ -206,6 +210,38 @@ def _whole(
         ys.append(y)
         lasts.append(last)
     return torch.stack(ys, 1), [torch.cat(parts) for parts in zip(*lasts)]
+
+
+def _layer(kernel: str, x: Tensor, states: list[Tensor], weights: list[Tensor], both: bool) -> list[Tensor]:
+    start = tuple(states) if len(states) > 1 else states[0]
+    return list(getattr(torch, kernel)(x, start, weights, _biased(weights, both), 1, 0.0, False, both, False))
+
+
+def _biased(weights: Sequence[Any], both: bool) -> bool:
+    return len(weights) > 2 + 2 * both
+
+
+@torch.library.custom_op("strop::recurrent_layer", mutates_args=())
+def recurrent_layer(kernel: str, x: Tensor, states: list[Tensor], weights: list[Tensor], both: bool) -> list[Tensor]:
+    """A layer by torch's operator, which itself would be traced through every step to find the shapes."""
+    return _layer(kernel, x, states, weights, both)
+
+
+@recurrent_layer.register_fake
+def _(kernel: str, x: Tensor, states: list[Tensor], weights: list[Tensor], both: bool) -> list[Tensor]:
+    hidden = weights[1].shape[1]
+    return [x.new_empty(*x.shape[:2], hidden * (1 + both)), *(s.new_empty(s.shape) for s in states)]
+
+
+def _layer_node(
+    b: Builder, kernel: str, x: Node, states: Sequence[Node], weights: Sequence[Node], both: bool
+) -> tuple[Node, ...]:
+    op, _, kind = kernel.partition("_")
+    more = {"nonlinearity": kind} if kind else {}
+    return recurrent_node(b, op, x, states, weights, _biased(weights, both), 1, 0.0, False, both, False, **more)
+
+
+RULES["strop.recurrent_layer.default"] = _layer_node
 
 
 def _ragged(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, made, onnx, real
+from strop.capture.onnx_ops import Unsupported, made, numbers, onnx, real
 from strop.capture.onnx_ops.naming import chosen
 
 _ML = "ai.onnx.ml"
@@ -205,7 +205,11 @@ def _name(x: Tensor) -> str:
 
 
 def _numbers(listed: Sequence[float], tensor: Tensor | None) -> list[float]:
-    return tensor.reshape(-1).tolist() if tensor is not None else list(listed)
+    return numbers_in(tensor) if tensor is not None else list(listed)
+
+
+def numbers_in(attribute: Tensor) -> list[Any]:
+    return numbers(attribute) or []
 
 
 @onnx("TreeEnsembleRegressor", domain=_ML, since=1)
@@ -303,9 +307,9 @@ def _named(positions: Tensor, labels: Sequence[Any]) -> Any:
 def _linear(x: Tensor, coefficients: Sequence[float], intercepts: Sequence[float], rows: int) -> Tensor:
     x = x if x.is_floating_point() else x.to(torch.float32)
     x = x.unsqueeze(0) if x.dim() == 1 else x
-    if len(coefficients) != rows * x.shape[1]:
+    if len(coefficients) < rows * x.shape[1]:  # more are never read
         raise Unsupported(f"{len(coefficients)} coefficients for {rows} results of {x.shape[1]} features")
-    weight = made(torch.tensor, list(coefficients), dtype=x.dtype).reshape(rows, -1)
+    weight = made(torch.tensor, list(coefficients)[: rows * x.shape[1]], dtype=x.dtype).reshape(rows, -1)
     scores = x @ weight.t()
     return scores + made(torch.tensor, list(intercepts), dtype=x.dtype) if intercepts else scores
 
