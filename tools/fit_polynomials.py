@@ -162,7 +162,7 @@ def over_square(f: Function) -> Function:
 HALF_LN2 = 0.34658
 QUARTER_PI_SQUARED = 0.6170
 ERF_SPLIT, ERFCX_POLE = 0.5, 3.0
-ERF_END, TANH_END, GELU_END = 3.85, 8.9, 5.3
+ERF_END, GELU_END = 3.85, 5.3
 
 
 def scaled_erfcx(t: mpf) -> mpf:
@@ -199,10 +199,7 @@ FITS = (
     Fit("GELU", "f32", away_from_zero(lambda a: (root_of_tail(a) - root_of_tail(mpf(0))) / a),
         lambda a: root_of_tail(a) ** -3 / 4 / max(a, mpf("0.05")), 0, GELU_END, 8),
 )  # fmt: skip
-QUOTIENTS = (
-    Quotient("TANH", over_square(lambda x: mp.tanh(x) / x), TANH_END**2, 5, 5),
-    Quotient("ERF", over_square(lambda x: mp.erf(x) / x), ERF_END**2, 6, 6),
-)
+QUOTIENTS = (Quotient("ERF", over_square(lambda x: mp.erf(x) / x), ERF_END**2, 6, 6),)
 
 
 HEADER = '''"""Coefficients of the polynomials in `code/math_*.py`, lowest power first, per element type.

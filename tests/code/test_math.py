@@ -20,7 +20,7 @@ EDGES = (*_POSITIVE, *(-x for x in _POSITIVE), np.nan)
 PRIMITIVES = ("exp_nonpositive", "silu", "gelu", "gelu_tanh", "mish", "softplus")
 #: units in the last place; no argument may be further off
 F32_LIMITS = {
-    "exp": 1.0, "exp2": 1.0, "expm1": 2.0, "log": 1.0, "log2": 2.0, "log10": 2.0, "log1p": 1.6, "tanh": 5.0,
+    "exp": 1.0, "exp2": 1.0, "expm1": 2.0, "log": 1.0, "log2": 2.0, "log10": 2.0, "log1p": 1.6, "tanh": 2.0,
     "sigmoid": 5.5, "silu": 6.5, "erf": 6.0, "erfc": 0.51, "sin": 1.6, "cos": 1.6, "tan": 4.0, "asin": 2.5, "acos": 2.0, "atan": 2.5,
     "sinh": 0.51, "cosh": 0.51, "asinh": 0.51, "acosh": 0.51, "atanh": 0.51, "sqrt": 0.51, "rsqrt": 1.51,
     "reciprocal": 0.51,
@@ -45,7 +45,7 @@ SHARE_LIMITS: dict[str, tuple[float, Callable[[torch.Tensor], torch.Tensor]]] = 
 }
 #: instructions per vector, on AVX-512 and on AVX2
 MOST_INSTRUCTIONS = {
-    "exp_nonpositive": 11, "sigmoid": 13, "silu": 13, "tanh": 14, "gelu": 15, "gelu_tanh": 16, "erf": 16, "mish": 17,
+    "exp_nonpositive": 11, "sigmoid": 13, "silu": 13, "tanh": 20, "gelu": 15, "gelu_tanh": 16, "erf": 16, "mish": 17,
     "softplus": 23,
 }  # fmt: skip
 

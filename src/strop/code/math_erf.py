@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from strop.code.algebra import Term, at_least, at_most, fma, polynomial, select
-from strop.code.math_exp import exp, saturating
+from strop.code.math_exp import exp
 from strop.code.math_tables import ERF_NEAR, ERF_OVER, ERF_UNDER, ERFCX, GELU
 
 _SPLIT = 0.5
@@ -19,9 +19,15 @@ _ERFCX_POLE, _ERFC_IS_ZERO = 3.0, 28.0
 
 def erf(x: Term) -> Term:
     if x.dtype == "f32":
-        return saturating(x, _ERF_END, ERF_OVER["f32"], ERF_UNDER["f32"])
+        return _short(x)
     a = abs(x)
     return select(a.compare("olt", _SPLIT), _near(x), (1.0 - _erfc_far(a)).copysign(x))
+
+
+def _short(x: Term) -> Term:
+    """x·P(x²)/Q(x²), which grows until the limit; within 6 units of the last place."""
+    z = at_most(x * x, _ERF_END**2)
+    return at_least(at_most(x * polynomial(z, ERF_OVER["f32"]) / polynomial(z, ERF_UNDER["f32"]), 1.0), -1.0)
 
 
 def gelu(x: Term) -> Term:

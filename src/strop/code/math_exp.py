@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from strop.code.algebra import LAYOUT, Term, at_least, at_most, float_bits, fma, polynomial, select
-from strop.code.math_tables import EXP, LOG, LOG1P, SHORT_EXP, SHORT_EXP2, TANH_OVER, TANH_UNDER
+from strop.code.math_tables import EXP, LOG, LOG1P, SHORT_EXP, SHORT_EXP2
 
 LOG2E = math.log2(math.e)
 #: ln 2, log₂e, log₁₀2, 1/ln 10 as a rounded part and what the rounding lost
@@ -35,7 +35,7 @@ _SIGMOID_IS_ZERO = -709.782712893384
 _SIGMOID_HIGH, _SIGMOID_LOW = 87.0, -89.0
 #: 2^n is 0 there, and so is the product
 _NOTHING = -88.0
-_TANH_END, _SATURATED_TANH = 8.9, 20.0
+_SATURATED_TANH = {"f32": 10.0, "f64": 20.0}
 #: GELU's tanh form is x·sigmoid(v) with v = x·(a + b·x²); where v is near -88.9 and 85
 _GELU_SLOPES = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715
 _GELU_LOW, _GELU_HIGH = -10.07, 9.9
@@ -193,29 +193,17 @@ def expm1(x: Term) -> Term:
 
 
 def tanh(x: Term) -> Term:
-    if x.dtype == "f64":
-        return _tanh_f64(x)
-    return saturating(x, _TANH_END, TANH_OVER["f32"], TANH_UNDER["f32"])
-
-
-def saturating(x: Term, end: float, over: tuple[float, ...], under: tuple[float, ...]) -> Term:
-    """x·P(x²)/Q(x²) for an odd function that is 1 from `end` on: there the quotient grows with x, until the limit.
-
-    Within 6 units of the last place: every step but the limits rounds.
-    """
-    z = at_most(x * x, end * end)
-    return at_least(at_most(x * polynomial(z, over) / polynomial(z, under), 1.0), -1.0)
-
-
-def _tanh_f64(x: Term) -> Term:
     """With E = (1 - e^(-2|x|))/2: E/(1 - E). Working downwards from e^0 keeps E free of cancellation.
 
     h = |x| + n·ln2/2 stands for -r/2, which saves the multiplications by two; they sit in the coefficients.
     """
     _, mantissa, bias = LAYOUT[x.dtype]
-    a = at_most(abs(x), _SATURATED_TANH)
+    a = at_most(abs(x), _SATURATED_TANH[x.dtype])
     n, integer = nearest(a, -2 * LOG2E, bias)
-    h = less_multiple(a, n, -0.5)
+    high, low = parts("ln2", x.dtype)
+    h = fma(n, high / 2, a)
+    if x.dtype == "f64":
+        h = fma(n, low / 2, h)
     v = fma(h * h, polynomial(h, tuple(-2 * c * (-2.0) ** k for k, c in enumerate(EXP[x.dtype]))), h)
     power = (integer << mantissa).as_float()
     numerator = fma(power, v, fma(power, -0.5, 0.5))
