@@ -29,9 +29,29 @@ from strop.plan.walk import Reach, Walk, walks
 
 ROOM = 0.8  # of L2, for what a strip touches
 LARGE = 1.0  # of L2, from which on a tensor does not stay there until it is read
+L3_ROOM, L3_LARGE = 0.12, 0.3  # of L3, which is not ours alone
 SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
 CALL_US = 0.15  # what one more call of a nest costs
+
+
+@dataclass(frozen=True)
+class Level:
+    """A cache for strips: what they may touch, the bytes from which on a tensor does not stay there until it is read,
+    and the cycles that a byte then costs: it is fetched from below before it is written, goes there and comes back."""
+
+    room: float
+    large: float
+    saved: float
+
+
+def levels(target: Target, threads: int) -> tuple[Level, ...]:
+    _, l2, l3, memory = target.bandwidth
+    shared = target.l3 / threads
+    return (
+        Level(ROOM * target.l2, LARGE * target.l2, 3 / l3 - 2 / l2),
+        Level(L3_ROOM * shared, L3_LARGE * shared, 3 / memory - 2 / l3),
+    )
 
 
 @dataclass(frozen=True)
@@ -92,9 +112,9 @@ class Chain:
                 found.setdefault(link.buffer, []).append(link)
         return found
 
-    def large(self, target: Target, threads: int) -> list[Buffer]:
-        """What is handed on in a window and would not stay in L2 as a whole."""
-        return [b for b in self.windowed if b.bytes / threads > LARGE * target.l2]
+    def large(self, level: Level, threads: int) -> list[Buffer]:
+        """What is handed on in a window and would not stay in a cache as a whole."""
+        return [b for b in self.windowed if b.bytes / threads > level.large]
 
     # ---- which rows when ----
 
@@ -158,20 +178,21 @@ class Chain:
         return touched
 
     def choose(self, target: Target, threads: int) -> Chosen | None:
-        """As few strips as fit the cache; None where none do, or they would cost more than they bring."""
-        large = self.large(target, threads)
-        if not large:
-            return None
-        _, l2, l3, _ = target.bandwidth
-        # written to L3 and read from it, and fetched from there before it is written
-        saved = sum(b.bytes for b in large) * (3 / l3 - 2 / l2) / target.ghz / 1e3 / threads
+        """For L2, or else for L3."""
+        found = (self._choose(level, target, threads) for level in levels(target, threads))
+        return next((chosen for chosen in found if chosen is not None), None)
+
+    def _choose(self, level: Level, target: Target, threads: int) -> Chosen | None:
+        """As few strips as fit a cache; None where none do, or they would cost more than they bring."""
+        large = self.large(level, threads)
+        saved = sum(b.bytes for b in large) * level.saved / target.ghz / 1e3 / threads
         for number in _fewer_first(min(MOST_STRIPS, self.walks[-1].steps // threads)):
             gain = saved - CALL_US * number * len(self.walks)
-            if gain < 0:
+            if gain <= 0:
                 return None
             parts = self.strips(threads, number)
             windows = [Window(b, links, b in self.edged, parts) for b, links in self.windowed.items()]
-            if self.room(windows, parts) <= ROOM * target.l2:
+            if self.room(windows, parts) <= level.room:
                 return Chosen(self, parts, windows, gain)
         return None
 
