@@ -29,7 +29,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def force(patch: pytest.MonkeyPatch, room: float = 0.3) -> None:
     patch.setattr(strips, "LARGE", 0.0)
     patch.setattr(strips, "ROOM", room)
-    patch.setattr(strips, "CALL_US", 0.0)
+    patch.setattr(strips, "WORTH", float("-inf"))
 
 
 def compiled(model: nn.Module, x: Tensor, threads: int, on: bool, layouts: Layouts = "joint") -> Session:

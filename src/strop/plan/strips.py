@@ -32,6 +32,7 @@ LARGE = 1.0  # of L2, from which on a tensor does not stay there until it is rea
 L3_ROOM, L3_LARGE = 0.12, 0.3  # of L3, which is not ours alone
 SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
+WORTH = 0.6  # of what is saved has to be left when calls and weights that are read again are paid for
 CALL_US = 0.15  # what one more call of a nest costs
 
 
@@ -186,9 +187,10 @@ class Chain:
         """As few strips as fit a cache; None where none do, or they would cost more than they bring."""
         large = self.large(level, threads)
         saved = sum(b.bytes for b in large) * level.saved / target.ghz / 1e3 / threads
+        again = sum(walk.weights for walk in self.walks) / target.bandwidth[1] / target.ghz / 1e3
         for number in _fewer_first(min(MOST_STRIPS, self.walks[-1].steps // threads)):
-            gain = saved - CALL_US * number * len(self.walks)
-            if gain <= 0:
+            gain = saved - number * (CALL_US * len(self.walks) + again)
+            if gain < WORTH * saved or not saved:
                 return None
             parts = self.strips(threads, number)
             windows = [Window(b, links, b in self.edged, parts) for b, links in self.windowed.items()]
