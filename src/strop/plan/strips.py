@@ -96,7 +96,7 @@ class Chain:
         found = []
         for reader, walk in enumerate(self.walks):
             for writer, before in enumerate(self.walks[:reader]):
-                for buffer in before.writes.keys() & walk.reads.keys():
+                for buffer in (b for b in before.writes if b in walk.reads):
                     written, read = before.writes[buffer], walk.reads[buffer]
                     if written is None or read is None or written.dimension != read.dimension:
                         return None
