@@ -27,10 +27,12 @@ LEVELS = ("L2", "L3", "DRAM", "TLB")
 UNHIDDEN = 0.2  # the share of the shorter of two things at once that shows
 UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
 TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
-GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well
+GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
 CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
+STORE_PASSES = 1.0  # of a load port, for a store of more bits than a pass takes
 WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
 LOOP_CYCLES = 1.0  # of an iteration of a loop around tiles
+PARTS = (16, 32)  # bytes of a vector that can be loaded by themselves
 KEPT_LOOPS = 1  # loops around a tile that are compiled with it
 
 
@@ -114,7 +116,7 @@ def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch]) -> Fact
     return Facts(
         tiles,
         tuple(read(tile.code) for tile in tiles),
-        tuple(_crossing(tile.code, target) for tile in tiles),
+        tuple(_crossing(tile.nest, target) for tile in tiles),
         {level.name: Traffic(root, level).lines() for level in _levels(target)},
     )
 
@@ -188,7 +190,10 @@ def _uneven(nest: Nest) -> frozenset[Var]:
 def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]:
     """Cycles of one run of a tile, as if each bound were alone; `core` is what they come to together."""
     ports = target.ports
-    loads = (stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing) / len(ports.uses["load"].ports)
+    passes = stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing
+    if target.vector_bytes * 8 > ports.store_bits:
+        passes += STORE_PASSES * (stretch.vector_stores + stretch.spilled)
+    loads = passes / len(ports.uses["load"].ports)
     busy = max(stretch.ports, loads)
     inner = [_core(one, crossing, target) for one in stretch.inside]
     loads += sum(one["loads"] for one in inner)
@@ -216,20 +221,25 @@ def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]
 
 def _crossing(nest: Nest, target: Target) -> float:
     """The share of vector loads that reach over the end of a line."""
-    width = target.vector_bytes
     found = []
     lanes = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
+    written_out = {loop.var for loop in nest.all_loops if loop.mode == "unroll"}
     for store in nest.stores:
         for load in loads(store):
-            along = next((v for v in load.vars if v in lanes), None)
-            if along is None or load.offset.coefficient(along) != 1 or load.buffer.space == "scratch":
+            if load.buffer.space == "scratch" or lanes.isdisjoint(load.vars):
+                continue
+            along = next((v for v in load.vars if v in lanes | written_out and load.offset.coefficient(v) == 1), None)
+            if along is None:
                 continue
             size = SIZES[load.buffer.dtype]
+            width = target.vector_bytes
+            if along not in lanes and along.extent * size in PARTS:  # rows that are turned in registers
+                width = along.extent * size
             step = target.line
             for atom, factor in load.offset.terms:
                 if atom != along:
                     step = gcd(step, factor * size)
-            step = gcd(step, width) or 1
+            step = gcd(step, target.vector_bytes) or 1
             start = load.offset.const * size % target.line
             places = [(start + i * step) % target.line for i in range(target.line // step)]
             found.append(sum(place + width > target.line for place in places) / len(places))
@@ -265,12 +275,13 @@ def _memory(level: Level, fetched: Lines, part: int, target: Target) -> float:
         return sum(found.values()) * TLB_CYCLES
     at = LEVELS.index(level.name)
     rate = level.line / target.bandwidth[at + 1]
+    written = rate * GOES_BACK if level.name != "L2" else rate  # which takes lines while it gives others
     # stores leave in order: where each writes an element, few lines can be on their way at a time
     waited = target.latency[at] * level.line / 4 / target.ports.stores
     cycles = 0.0
     for key, count in found.items():
         one_by_one = key.writes and key.small and not key.scattered
-        cycles += count * (max(rate, waited) if one_by_one else rate * GOES_BACK if key.writes else rate)
+        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else rate)
     return cycles
 
 
