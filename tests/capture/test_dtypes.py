@@ -43,7 +43,23 @@ def test_sum_of_booleans_counts() -> None:
     assert ops(trace(lambda m: m.sum(), torch.rand(3) > 0.5)) == ["cast", "sum"]
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+def test_bytes_are_moved_as_they_are_and_computed_as_int32(dtype: torch.dtype) -> None:
+    x = torch.randint(0, 99, (3, 4)).to(dtype)
+    converted = check_function(lambda x: (x.t()[1:] * 3 + 1, x.float().exp(), x > 4, x.amax(0), torch.cat([x, x])), x)
+    for node in converted.graph.nodes:
+        if node.op in (*BINARY, *COMPARE, "amax"):
+            assert {i.dtype for i in node.inputs} == {"i32"}
+
+
+def test_what_bytes_have_no_native_code_for_runs_through_the_library() -> None:
+    converted = check_function(
+        lambda x: x.cumprod(0, dtype=torch.uint8), torch.ones(3, dtype=torch.uint8), native=False
+    )
+    assert converted.fallbacks
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int16])
 def test_foreign_dtypes_run_through_the_library(dtype: torch.dtype) -> None:
     x = torch.randint(0, 9, (3, 4)).to(dtype)
     converted = check_function(lambda x: (x.t()[1:] + 1, x.float().exp(), x.clone()), x, native=False)

@@ -351,7 +351,16 @@ def test_conversion_of_what_does_not_fit_is_defined() -> None:
 
 
 def test_every_pointwise_operator_has_code() -> None:
-    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, "dot4"}
+    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, "dot4", "rank", "ult"}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_ranks_are_ordered_as_floats_are(dtype: str) -> None:
+    tiny = np.finfo(NUMPY[dtype]).smallest_subnormal
+    x = np.array([-np.inf, -2.5, -tiny, -0.0, 0.0, tiny, 1.0, np.nan], NUMPY[dtype])
+    got = compiled("rank", dtype, 8)(x)
+    ranks = got.view(np.uint32 if dtype == "f32" else np.uint64).astype(object)
+    assert ranks[3] == ranks[4] and np.all(np.diff(ranks)[[0, 1, 2, 4, 5, 6]] > 0)
 
 
 def test_f32_functions_call_no_library() -> None:

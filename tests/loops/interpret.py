@@ -8,6 +8,7 @@ which depends on their order gives a wrong answer.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -65,7 +66,8 @@ def execute(
     nests = lower(context)
     for nest in nests:
         check_names(nest)
-    done = run(nests, {f"in{i}": a for i, a in enumerate(arrays)})
+    tables = {buffer.name: np.asarray(values, NUMPY[buffer.dtype]) for buffer, values in context.constants.items()}
+    done = run(nests, {**{f"in{i}": a for i, a in enumerate(arrays)}, **tables})
     return [done[b.name] for b in context.outs]
 
 
@@ -133,6 +135,9 @@ def _nest_lines(nest: Nest, depth: int, names: Mapping[Buffer, str], lines: list
             _nest_lines(item, depth, names, lines)
         else:
             lines.append(" " * depth + _store_text(item, names))
+    if any(loop.until for loop in nest.loops):
+        last = nest.stores[-1]
+        lines.append(" " * depth + f"if {names[last.target]}[{_offset(last.target, last.index, names)}]: break")
 
 
 def _store_text(store: Store, names: Mapping[Buffer, str]) -> str:
@@ -273,6 +278,12 @@ def _integer_or(whole: Callable[[int, int], int], real: Callable[..., Any]) -> C
     return lambda a, b: whole(a, b) if isinstance(a, int) else floating(a, b)
 
 
+def _rank(x: float) -> int:
+    """For numbers that f32 holds."""
+    (bits,) = struct.unpack("<i", struct.pack("<f", x + 0.0))
+    return -1 if x != x else ~bits if bits < 0 else bits - 2**31
+
+
 def _truncdiv(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
@@ -284,7 +295,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softplus": lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x))),
     "sigmoid": lambda x: 1 / (1 + _exp(-x)), "tanh": math.tanh, "erf": math.erf, "erfc": math.erfc,
     "not": lambda x: not x if isinstance(x, bool) else ~x,
-    "isnan": lambda x: x != x, "isinf": lambda x: isinstance(x, float) and math.isinf(x),
+    "rank": _rank, "ult": lambda a, b: a % 2**64 < b % 2**64, "isnan": lambda x: x != x, "isinf": lambda x: isinstance(x, float) and math.isinf(x),
     "add": lambda a, b: (a or b) if isinstance(a, bool) else a + b,
     "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "div": _floating(np.divide), "maximum": _maximum, "minimum": _minimum,

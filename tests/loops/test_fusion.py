@@ -8,6 +8,7 @@ from strop.capture.fx import trace
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.run.program import build
+from strop.session import Session
 
 
 def run(function, *examples, **options):
@@ -69,3 +70,27 @@ def test_winograd_can_be_switched_off():
     x, weight = torch.randn(1, 32, 12, 12), torch.randn(32, 32, 3, 3) / 17
     journal, _ = run(lambda x, w: F.conv2d(x, w, padding=1), x, weight, winograd=False)
     assert not any("Winograd" in message for message in said(journal, "choice"))
+
+
+class Folded(torch.nn.Module):
+    """A batch norm that goes into the linear layer before it, which has one row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.norm = torch.nn.Linear(40, 24), torch.nn.BatchNorm1d(24)
+        torch.nn.init.uniform_(self.norm.running_var, 0.5, 2.0)
+        torch.nn.init.normal_(self.norm.running_mean)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.linear(x)))
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_what_parameters_decide_is_computed_before_any_call(pack):
+    torch.manual_seed(0)
+    model, x = Folded().eval(), torch.randn(1, 40)
+    with torch.no_grad():
+        session = Session(model, (x,), options=Options(cache=False, check=True, pack=pack), threads=1)
+        torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-5)
+    nest = next(nest for nest in session.lowered.nests if nest.name == "linear.linear")
+    assert ("norm.running_mean" in {buffer.name for buffer in nest.reads}) is not pack

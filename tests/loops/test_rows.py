@@ -78,6 +78,21 @@ def test_group_norm_and_instance_norm(groups):
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(2, 6, 512), (1, 6, 41), (1, 4, 3, 2, 5), (2, 4, 7, 1)])
+def test_groups_of_any_space(shape):
+    x = torch.randn(shape)
+    attrs = {"groups": 2, "eps": 1e-5, "has_weight": False, "has_bias": False}
+    (got,) = compute("group_norm", [x], [("f32", shape)], **attrs)
+    np.testing.assert_allclose(got, functional.group_norm(x, 2), rtol=1e-4, atol=1e-6)
+
+
+def test_groups_far_from_zero_keep_their_digits():
+    x = torch.randn(1, 4, 30, 30) + 1000
+    attrs = {"groups": 2, "eps": 1e-5, "has_weight": False, "has_bias": False}
+    (got,) = compute("group_norm", [x], [("f32", x.shape)], **attrs)
+    np.testing.assert_allclose(got, functional.group_norm(x.double(), 2), rtol=1e-3, atol=1e-3)
+
+
 def test_group_norm_without_space():
     x = torch.randn(3, 4)
     attrs = {"groups": 2, "eps": 1e-5, "has_weight": False, "has_bias": False}

@@ -188,7 +188,7 @@ def test_check_mode_verifies_what_each_step_made(monkeypatch):
     options = strop.Options(check=True, cache=False, threads=1)
     strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
 
-    def broken(lowered, journal):
+    def broken(lowered, journal, keep):
         return type(lowered)(lowered.nests[::-1], lowered.inputs, lowered.params, lowered.outputs, lowered.buffers)
 
     monkeypatch.setattr(pipeline, "fuse", broken)

@@ -149,3 +149,12 @@ def linear_vec(
 ) -> Node:
     _checked(x)
     return _linear(b, x, align_corners, scales or ())
+
+
+@aten("grid_sampler", "grid_sampler_2d")
+def grid_sample(b: Builder, x: Node, grid: Node, mode: int, padding: int, align_corners: bool) -> Node:
+    kinds = {0: "bilinear", 1: "nearest"}, {0: "zeros", 1: "border"}
+    if mode not in kinds[0] or padding not in kinds[1] or x.type.rank != 4 or grid.dtype != x.dtype:
+        raise Unfit("cubic or reflecting sampling, or sampling of a volume")
+    return b.node("grid_sample", (x, grid), b.call.types[0], mode=kinds[0][mode], padding=kinds[1][padding],
+                  align_corners=bool(align_corners))  # fmt: skip

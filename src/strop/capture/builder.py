@@ -41,6 +41,7 @@ class Builder:
     def __init__(self) -> None:
         self.call = Call()
         self.origin = NOWHERE
+        self.made: list[Node] | None = None  # what has been made since somebody wanted to know
         self._names: dict[str, int] = {}
 
     @contextmanager
@@ -60,7 +61,10 @@ class Builder:
         if op in UNIFORM and any(node.dtype != inputs[0].dtype for node in inputs):
             raise Whole(f"inputs of {' and '.join(dict.fromkeys(node.dtype for node in inputs))}")
         base = f"{self.origin.module}.{op}" if self.origin.module else op
-        return Node(op, tuple(inputs), attrs, types, self.unique(base), self.origin)
+        made = Node(op, tuple(inputs), attrs, types, self.unique(base), self.origin)
+        if self.made is not None:
+            self.made.append(made)
+        return made
 
     def leaf(self, op: str, type: Type, name: str, origin: Origin = NOWHERE, **attrs: Any) -> Node:
         return Node(op, (), attrs, (type,), self.unique(name), origin)

@@ -31,6 +31,7 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
     aten_pointwise,
     aten_reduce,
     aten_transformer,
+    aten_trees,
     aten_views,
     aten_windows,
     inplace,
@@ -38,10 +39,11 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
 )
 from strop.capture.builder import Builder, Call
 from strop.capture.canonical import unfold_batches
+from strop.capture.narrow import widened
 from strop.capture.origin import origin_of
 from strop.capture.registry import Unfit, Whole, rule_for
 from strop.capture.types import DTYPES, type_of, types_of
-from strop.core.dtypes import NATIVE
+from strop.core.dtypes import NATIVE, STORED
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 
@@ -197,9 +199,9 @@ class _Converter:
 
     def known(self, tensor: torch.Tensor) -> Node:
         kind = type_of(tensor)
-        if kind.dtype in NATIVE and kind.size == 1:
+        if kind.dtype in STORED and kind.size == 1:
             return self.b.full(tensor.item(), kind.dtype, kind.shape)
-        if kind.dtype in NATIVE and kind.size <= LARGEST_CONSTANT:
+        if kind.dtype in STORED and kind.size <= LARGEST_CONSTANT:
             return self.b.node("constant", (), kind, values=tuple(tensor.flatten().tolist()))
         for key, kept in self.kept.items():
             if kept is tensor or (kept.data_ptr() == tensor.data_ptr() and kept.shape == tensor.shape):
@@ -271,9 +273,9 @@ class _Converter:
         with self.b.converting(Call(str(target), types, used, fakes)):
             foreign = self.foreign(args, kwargs, types)
             if foreign:
-                same = self.unchanged(target, args, kwargs, result)
+                made = self.narrow(target, args, kwargs, result)
                 why = f"{foreign} has no native code"
-                return self.library(target, args, kwargs, result, types, why) if same is None else same
+                return self.library(target, args, kwargs, result, types, why) if made is None else made
             try:
                 made = self.ruled(target, args, kwargs, result)
                 if made is not None:
@@ -287,14 +289,19 @@ class _Converter:
                 return apart
             return self.library(target, args, kwargs, result, types, reason)
 
-    def unchanged(self, target: torch._ops.OpOverload, args: Any, kwargs: Any, result: Any) -> Any:
-        """The very argument that an operator returns though it can't compute with it (`contiguous`, a cast to its own
-        dtype), or None. Rules are not made for dtypes that generated code does not know, so they may stumble."""
+    def narrow(self, target: torch._ops.OpOverload, args: Any, kwargs: Any, result: Any) -> Any:
+        """An operator on dtypes that generated code does not compute with: bytes that are moved, or widened and cut
+        again; the very argument that it returns (`contiguous`, a cast to its own dtype); or None. Rules are not made
+        for such dtypes, so they may stumble."""
+        names, self.b.made = dict(self.b._names), []
         try:
             made = self.ruled(target, args, kwargs, result)
+            return made if made is None or _is_argument(made, args) else widened(self.b, made, self.b.made)
         except (Unfit, Problem, TypeError, ValueError):
+            self.b._names = names
             return None
-        return made if _is_argument(made, args) else None
+        finally:
+            self.b.made = None
 
     def foreign(self, args: Any, kwargs: Any, types: Sequence[Type]) -> str:
         """A dtype in or out that generated code does not compute with, or ''."""

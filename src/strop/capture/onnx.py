@@ -35,7 +35,7 @@ from strop.capture.onnx_file import memory, read
 from strop.capture.onnx_ops import Call, Unknown, Unsupported, applied, known, standing_for
 from strop.capture.onnx_ops.counters import noted
 from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, carried, dtype_of
-from strop.capture.onnx_ops.naming import STANDING
+from strop.capture.onnx_ops.standing import on_standing, stands
 from strop.capture.onnx_program import Program, Reader, Step, Stored, element_type_of
 from strop.capture.quiet import quietly
 from strop.capture.types import NAMES
@@ -310,11 +310,9 @@ class Interpreter:
                 attributes[name] = value.value if isinstance(value, Stored) else value
         if step.operator.takes_node:
             attributes["node"] = Call(step.path, step.op, step.opset, step.outputs, scope.values, types, output_types)
-        standing = next((value for value in inputs if isinstance(value, STANDING)), None)
-        if standing is not None and step.op != "Identity":
-            raise Unknown(tree_leaves(standing)[0], "the text")
+        standing = any(stands(step.op, value) for value in inputs)
         try:
-            result = applied(step.op, step.operator.function, inputs, attributes)
+            result = (on_standing if standing else applied)(step.op, step.operator.function, inputs, attributes)
         except (Problem, Unknown, Failed, KeyboardInterrupt, *_DATA_DEPENDENT):
             raise
         except Unsupported as unsupported:

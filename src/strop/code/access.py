@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from strop.code.builder import ELEMENT, constant, type_of
+from strop.code import pixels
+from strop.code.builder import CONVERTED, MEMORY, constant, stored, type_of
 from strop.code.frame import Chunk, Frame
 from strop.code.transpose import columns
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
 from strop.loops.ir import Buffer, Expr, Guard, Load, loads
 
-MEMORY = {**ELEMENT, "bool": "i8"}
 FEWEST_TURNED = 4  # neighbours that are read one after the other, from which a square is turned in registers
 
 
@@ -110,12 +110,16 @@ class Access:
                 self._prefetch(load.buffer, frame.settle(load.asks))
             return self._vector_load(load.buffer, offset, chunk)
         mask = self._mask(load.guards, chunk)
-        other = constant(load.dtype, load.other, lanes)
+        other = stored(load.dtype, load.other, lanes)
         if stride == 1:
             pointer = self.pointer(load.buffer, offset)
             return Value(self._masked_load(load.buffer, pointer, mask, lanes, other), load.dtype, lanes)
         if stride is not None and not load.guards:
-            return self._turned_load(load, stride, chunk) or self._strided_load(load.buffer, offset, stride, chunk)
+            return (
+                self._interleaved_load(load.buffer, offset, stride, chunk)
+                or self._turned_load(load, stride, chunk)
+                or self._strided_load(load.buffer, offset, stride, chunk)
+            )
         if not load.guards and (found := self._shuffled_load(load.buffer, load.offset, chunk)) is not None:
             return found
         return Value(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
@@ -152,7 +156,7 @@ class Access:
         if chunk.partial and not self._whole_vector_fits(buffer, offset, chunk.lanes):
             mask = self.lane_mask(chunk)
             pointer = self.pointer(buffer, offset)
-            zeros = constant(buffer.dtype, 0, chunk.lanes)
+            zeros = stored(buffer.dtype, 0, chunk.lanes)
             return Value(self._masked_load(buffer, pointer, mask, chunk.lanes, zeros), buffer.dtype, chunk.lanes)
         key = ("vload", buffer, offset, chunk.lanes)
         if self._reusable(buffer):
@@ -186,10 +190,12 @@ class Access:
         return self._from_memory(raw, buffer.dtype, lanes)
 
     def _from_memory(self, raw: str, dtype: str, lanes: int) -> str:
-        if dtype != "bool":
+        if dtype not in CONVERTED:
             return raw
         kind = f"<{lanes} x i8>" if lanes else "i8"
-        return self.frame.code.let(f"icmp ne {kind} {raw}, {'zeroinitializer' if lanes else '0'}")
+        if dtype == "bool":
+            return self.frame.code.let(f"icmp ne {kind} {raw}, {'zeroinitializer' if lanes else '0'}")
+        return self.frame.code.let(f"{CONVERTED[dtype][0]} {kind} {raw} to {type_of(dtype, lanes)}")
 
     def _prefetch(self, buffer: Buffer, offset: Index) -> None:
         """Ask for a line; an address past the end does no harm."""
@@ -210,6 +216,20 @@ class Access:
             one = code.let(f"load {element}, ptr {pointer}, align {SIZES[buffer.dtype]}")
             vector = code.let(f"insertelement {kind} {vector}, {element} {one}, i64 {lane}")
         return Value(self._from_memory(vector, buffer.dtype, chunk.lanes), buffer.dtype, chunk.lanes)
+
+    def _interleaved_load(self, buffer: Buffer, offset: Index, stride: int, chunk: Chunk) -> Value | None:
+        """One channel of pixels whose channels lie side by side: bytes are read whole and picked from each vector."""
+        frame, lanes = self.frame, chunk.lanes
+        if buffer.dtype not in CONVERTED or not 1 < stride <= pixels.MOST_CHANNELS or chunk.partial:
+            return None
+        key = ("interleaved", buffer, offset, stride, lanes)
+        found = frame.find(key) if self._reusable(buffer) else None
+        if found is None:
+            pointers = [self.pointer(buffer, offset + start) for start in pixels.starts(stride, lanes)]
+            vectors = [frame.code.let(f"load <{lanes} x i8>, ptr {pointer}, align 1") for pointer in pointers]
+            found = self._from_memory(pixels.picked(frame.code, vectors, lanes), buffer.dtype, lanes)
+            frame.scope.values[key] = found
+        return Value(found, buffer.dtype, lanes)
 
     def _turned_load(self, load: Load, stride: int, chunk: Chunk) -> Value | None:
         """Lanes far apart, whose neighbours an unrolled loop reads next: a square, of which this is one column."""
@@ -258,8 +278,6 @@ class Access:
         kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
         name = f"@llvm.masked.load.v{lanes}{_suffix(buffer.dtype)}.p0"
         frame.names.declared[f"declare {kind} {name}(ptr, i32, {mask_kind}, {kind})"] = None
-        if buffer.dtype == "bool":
-            other = frame.code.let(f"zext {mask_kind} {other} to {kind}")
         raw = frame.code.let(
             f"call {kind} {name}(ptr {pointer}, i32 {SIZES[buffer.dtype]}, {mask_kind} {mask}, {kind} {other})"
         )
@@ -272,8 +290,6 @@ class Access:
         pointers = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, <{lanes} x i64> {offsets}")
         name = f"@llvm.masked.gather.v{lanes}{_suffix(buffer.dtype)}.v{lanes}p0"
         frame.names.declared[f"declare {kind} {name}(<{lanes} x ptr>, i32, {mask_kind}, {kind})"] = None
-        if buffer.dtype == "bool":
-            other = frame.code.let(f"zext {mask_kind} {other} to {kind}")
         raw = frame.code.let(
             f"call {kind} {name}(<{lanes} x ptr> {pointers}, i32 {SIZES[buffer.dtype]}, "
             f"{mask_kind} {mask}, {kind} {other})"
@@ -328,7 +344,7 @@ class Access:
         frame, chunk = self.frame, self.frame.chunk
         assert chunk is not None
         inside = any(one.depth == frame.scope.depth and one.extent > 1 for one in frame.unrolled.values())
-        if not inside or buffer.dtype == "bool" or buffer in self.read:
+        if not inside or buffer in self.read or (buffer.dtype in CONVERTED and stride > pixels.MOST_CHANNELS):
             return False
         square = _Square(buffer, Index(offset.terms), stride, chunk.lanes, chunk.active, frame.scope.depth)
         self.waiting.setdefault(square, {})[offset.const] = stored
@@ -352,12 +368,19 @@ class Access:
         """Vectors whose elements are neighbours of each other: turned, or one by one where they are few."""
         buffer, lanes, code = square.buffer, square.lanes, self.frame.code
         element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        start = Index(square.moving.terms, first)
+        if buffer.dtype in CONVERTED and len(vectors) == square.stride and square.active == lanes:
+            for part, mixed in enumerate(pixels.side_by_side(code, vectors, lanes)):
+                pointer = self.pointer(buffer, start + part * lanes)
+                code.emit(f"store <{lanes} x {element}> {mixed}, ptr {pointer}, align {align}")
+            return
+        turned = None
         row = Chunk(Var("", lanes), 0, lanes, len(vectors))
-        if len(vectors) >= FEWEST_TURNED:
+        if len(vectors) >= FEWEST_TURNED and buffer.dtype not in CONVERTED:
             turned = columns(code, [*vectors, *("poison" for _ in range(lanes - len(vectors)))], buffer.dtype)
         for lane in range(square.active):
-            offset = Index(square.moving.terms, first + lane * square.stride)
-            if len(vectors) >= FEWEST_TURNED:
+            offset = start + lane * square.stride
+            if turned is not None:
                 mask = self.lane_mask(row) if row.partial else None
                 self._vector_store(buffer, self.pointer(buffer, offset), turned[lane], row, mask)
                 continue
@@ -381,10 +404,11 @@ class Access:
         return tuple(g for g in settled if not g.always)
 
     def _to_memory(self, value: Value) -> str:
-        if value.dtype != "bool":
+        if value.dtype not in CONVERTED:
             return value.name
         kind = f"<{value.lanes} x i8>" if value.lanes else "i8"
-        return self.frame.code.let(f"zext {type_of('bool', value.lanes)} {value.name} to {kind}")
+        narrowed = CONVERTED[value.dtype][1]
+        return self.frame.code.let(f"{narrowed} {type_of(value.dtype, value.lanes)} {value.name} to {kind}")
 
     # ---- vectors and masks ----
 
@@ -520,7 +544,7 @@ class Access:
         lasting = all(self._reusable(load.buffer) for load in loads(settled))
         found = frame.find(key) if lasting else None
         if found is None:
-            found = self._checked(Indirect(settled, atom.extent), None)
+            found = self._checked(Indirect(settled, atom.extent, atom.sure), None)
             frame.scope.values[key] = found
         var = Var(f"@{found}", atom.extent)
         frame.bound[var] = found
@@ -539,7 +563,9 @@ class Access:
             value = self.widen(value, lanes)
         name = value.name
         if value.dtype != "i64":
-            name = code.convert("sext", name, value.dtype, "i64", lanes)
+            name = code.convert("zext" if atom.sure else "sext", name, value.dtype, "i64", lanes)
+        if atom.sure:
+            return name
         bad = code.let(f"icmp uge {type_of('i64', lanes)} {name}, {constant('i64', atom.extent, lanes)}")
         if lanes:
             assert chunk is not None
@@ -569,4 +595,4 @@ def has_indirect(index: Index) -> bool:
 
 
 def _suffix(dtype: str) -> str:
-    return "i8" if dtype == "bool" else dtype
+    return "i8" if dtype in CONVERTED else dtype

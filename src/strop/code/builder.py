@@ -9,8 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-#: our dtypes → LLVM element types (in registers; a bool is an i1 there and an i8 in memory)
-ELEMENT = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "bool": "i1"}
+#: our dtypes → LLVM element types in registers
+ELEMENT = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "bool": "i1", "u8": "i32", "i8": "i32"}
+#: and in memory: bools and bytes are wider or narrower there, and converted on the way (from memory, to memory)
+MEMORY = {**ELEMENT, "bool": "i8", "u8": "i8", "i8": "i8"}
+CONVERTED = {"bool": ("icmp ne", "zext"), "u8": ("zext", "trunc"), "i8": ("sext", "trunc")}
 SUFFIX = {"f32": "f32", "f64": "f64", "i32": "i32", "i64": "i64", "bool": "i1"}
 
 
@@ -43,6 +46,14 @@ def constant(dtype: str, value: float | int | bool, lanes: int = 0) -> str:
     if not lanes:
         return text
     return f"splat ({ELEMENT[dtype]} {text})"
+
+
+def stored(dtype: str, value: float | int | bool, lanes: int = 0) -> str:
+    """The same as it lies in memory."""
+    if dtype not in CONVERTED:
+        return constant(dtype, value, lanes)
+    text = str((int(value) + 2**7) % 2**8 - 2**7)
+    return f"splat (i8 {text})" if lanes else text
 
 
 class Names:

@@ -282,6 +282,10 @@ class _Emitter:
         frame.strip = outside
         following = frame.code.let(f"add nuw nsw i64 {counter}, 1")
         more = frame.code.let(f"icmp ult i64 {following}, {high}")
+        if loop.until:
+            last_one = nest.stores[-1]
+            stop = self.value(Load(last_one.target, last_one.index)).name
+            more = frame.code.let(f"select i1 {stop}, i1 false, i1 {more}")
         last = frame.label
         frame.code.emit(f"br i1 {more}, label %{body}, label %{done}")
         head.lines.append(f"{body}:")

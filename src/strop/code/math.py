@@ -16,6 +16,7 @@ from functools import partial
 from strop.code import math_bytes, math_erf, math_exp, math_trig, math_whole
 from strop.code.algebra import Term, select
 from strop.code.builder import Block, constant
+from strop.core.dtypes import BYTES
 from strop.core.problem import Problem
 
 Formula = Callable[..., Term]
@@ -88,6 +89,14 @@ def _is_infinite(x: Term) -> Term:
     return abs(x).compare("oeq", float("inf")) if x.is_float else _never(x)
 
 
+def _rank(x: Term) -> Term:
+    """A whole number that is ordered as floats are, taken without a sign: both zeros are one, NaN is last."""
+    bits = (x + 0.0).bits()
+    width = 31 if x.dtype == "f32" else 63
+    turned = bits ^ ((bits >> width) | -(2**width))
+    return select(x.compare("uno", x), turned.lift(-1), turned)
+
+
 def _never(x: Term) -> Term:
     return x.make(constant("bool", False, x.lanes), "bool")
 
@@ -141,6 +150,8 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "not": (lambda x: ~x, WHOLE),
     "isnan": (_is_nan, ANY),
     "isinf": (_is_infinite, ANY),
+    "rank": (_rank, FLOATS),
+    "ult": (lambda x, y: x.compare("ult", y), ("i32", "i64")),
     "add": (_operation("fadd", "add", "or"), ANY),
     "sub": (_operation("fsub", "sub"), NUMBERS),
     "mul": (_operation("fmul", "mul", "and"), ANY),
@@ -167,7 +178,7 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "gt": (_comparison("ogt", "sgt", "ugt"), ANY),
     "ge": (_comparison("oge", "sge", "uge"), ANY),
 }
-_TO_BOOL = frozenset(("isnan", "isinf", "eq", "ne", "lt", "le", "gt", "ge"))
+_TO_BOOL = frozenset(("isnan", "isinf", "ult", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
 def supports(op: str, dtype: str) -> bool:
@@ -175,6 +186,8 @@ def supports(op: str, dtype: str) -> bool:
 
 
 def result_dtype(op: str, dtype: str) -> str:
+    if op == "rank":
+        return "i32" if dtype == "f32" else "i64"
     return "bool" if op in _TO_BOOL else dtype
 
 
@@ -191,9 +204,14 @@ FUNCTIONS: dict[str, Emit] = {op: partial(_emit, op) for op in _FORMULAS}
 
 
 def convert(b: Block, x: str, source: str, target: str, lanes: int) -> str:
-    """`cast`: floats truncate to integers, saturating, and NaN becomes 0 (never poison); to bool means ≠ 0."""
+    """`cast`: floats truncate to integers, saturating, and NaN becomes 0 (never poison); to bool means ≠ 0.
+
+    A byte is the i32 of its value, and what becomes one keeps its lowest bits."""
     if source == target:
         return x
+    if source in BYTES or target in BYTES:
+        wide = convert(b, x, "i32" if source in BYTES else source, "i32" if target in BYTES else target, lanes)
+        return math_bytes.narrowed(Term(b, wide, "i32", lanes), target).name if target in BYTES else wide
     value = Term(b, x, source, lanes)
     if target == "bool":
         return value.compare("une" if value.is_float else "ne", 0).name

@@ -1,4 +1,4 @@
-"""Sums of products of bytes: `dot4` on i32 that hold four bytes each, unsigned on one side, signed on the other.
+"""Bytes, and sums of products of them: `dot4` on i32 that hold four each, unsigned on one side, signed on the other.
 
 Machines with VNNI have one instruction for it; x86 before that multiplies pairs of 16 bits. Elsewhere it is arithmetic.
 """
@@ -10,6 +10,11 @@ from strop.code.frame import Frame
 
 _VNNI = {4: "128", 8: "256", 16: "512"}
 _PAIRS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+
+
+def narrowed(x: Term, dtype: str) -> Term:
+    """The i32 that stands for the byte of x's lowest bits."""
+    return x & 255 if dtype == "u8" else (x << 24) >> 24
 
 
 def dot4(x: Term, y: Term) -> Term:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from strop.code.builder import ELEMENT, literal
+from strop.code.builder import ELEMENT, MEMORY, stored
 from strop.code.emit import BARRIER, NUM_THREADS, PARALLEL, SCRATCH, SCRATCH_STRIDE, THREAD_NUM, THREADS, Function, emit
 from strop.code.turns import Clear, InTurns, Planned, Run, Turn
 from strop.core.target import Target
@@ -230,10 +230,10 @@ def _global_name(buffer: Buffer) -> str:
 
 
 def _constant(buffer: Buffer, values: tuple[object, ...]) -> str:
-    element = "i8" if buffer.dtype == "bool" else ELEMENT[buffer.dtype]
+    element = MEMORY[buffer.dtype]
     texts = []
     for value in values:
         assert isinstance(value, bool | int | float)
-        texts.append(f"{element} {int(value) if buffer.dtype == 'bool' else literal(buffer.dtype, value)}")
+        texts.append(f"{element} {stored(buffer.dtype, value)}")
     contents = f"[{len(values)} x {element}] [{', '.join(texts)}]"
     return f"{_global_name(buffer)} = private unnamed_addr constant {contents}, align 64"

@@ -9,8 +9,11 @@ SIZES = {
     "c64": 8, "c128": 16,
 }  # fmt: skip
 
-#: what generated code computes with; anything else runs through library nodes.
+#: what generated code computes with; bytes aside, anything else runs through library nodes.
 NATIVE = ("f32", "f64", "i32", "i64", "bool")
+#: what generated code reads, writes and converts, but does not compute with; a register holds a byte as an i32
+BYTES = ("u8", "i8")
+STORED = (*NATIVE, *BYTES)
 
 FLOATS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i16", "i8", "u8")

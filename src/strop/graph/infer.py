@@ -388,12 +388,31 @@ def _byte_lstm(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type
     return (Type(x.dtype, (x.shape[0], batch, units)), h.type, c.type)
 
 
+@_infers("walk_trees")
+def _walk_trees(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, nodes = inputs
+    wide = {"f32": "i32", "f64": "i64"}.get(x.dtype)
+    _need(len(x.shape) == len(nodes.shape) == 2 and nodes.dtype == wide, f"{x.type} does not fit nodes {nodes.type}")
+    fields = 2 + (not attrs["bits"]) + bool(attrs["between"])
+    _need(nodes.shape[1] == fields, f"{nodes.type} are not nodes of {fields} numbers")
+    _need(0 < attrs["trees"] <= nodes.shape[0], f"{attrs['trees']} trees of {nodes.shape[0]} nodes")
+    return (Type("i32", (x.shape[0], attrs["trees"])),)
+
+
 @_infers("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "upsample_nearest", "upsample_linear")
 def _window(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     (x,) = inputs
     type = _given(given)
     _need(type.rank == len(x.shape) and type.shape[:2] == x.shape[:2], f"{x.type} does not become {type}")
     return (Type(x.dtype, type.shape),)
+
+
+@_infers("grid_sample")
+def _grid_sample(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, grid = inputs
+    fits = len(x.shape) == len(grid.shape) == 4 and grid.shape[0] == x.shape[0] and grid.shape[3] == 2
+    _need(fits and x.dtype == grid.dtype, f"{grid.type} is no grid for {x.type}")
+    return (Type(x.dtype, (*x.shape[:2], *grid.shape[1:3])),)
 
 
 @_infers("item")

@@ -64,6 +64,12 @@ OTHER = {
              "adjacent; the broadcast index shape replaces them in place)",
     "gather": "inputs (x, index): x read at index along attrs dim",
     "embedding": "inputs (weight, index): rows of weight",
+    "walk_trees": "inputs (x[R,F], nodes[N,·], whole numbers as wide as x): the node at which each row's way down each "
+                  "tree ends, i32[R,trees]; attrs trees (root t is node t), steps (of the longest way), bits, between. "
+                  "A node is (limit, (place of the first of two below)·2^bits + feature), or has feature and place "
+                  "apart where bits is 0, then a least rank if between. rank is the whole number that is ordered as "
+                  "x[·,feature]; where least ≤ rank < limit (taken without signs) the way goes to the second. An end "
+                  "leads to itself, with the limit 0. Features and places are not checked",
     "index_put": "inputs (x, value, i0, …): attrs dims, accumulate; a copy of x with elements written in order",
     "scatter": "inputs (x, index, src): attrs dim, reduce (None|'add'|'mul'|'amax'|'amin', include_self=True); in "
                "order",
@@ -111,6 +117,8 @@ OTHER = {
     "adaptive_max_pool": "the same windows",
     "upsample_nearest": "attrs scales (per space dimension, input/output ratio as float), exact (half-pixel centres)",
     "upsample_linear": "bilinear/linear/trilinear: attrs align_corners, scales (input/output ratio per dimension)",
+    "grid_sample": "inputs (x[N,C,H,W], grid[N,h,w,2]): x at places that the grid gives as (column, row) from -1 to 1; "
+                   "attrs mode ('bilinear'|'nearest'), padding ('zeros'|'border'), align_corners",
     # everything else
     "item": "result attrs index of a node with several",
     "aten": "a library node: calls attrs target ('aten.sort.default') with attrs args and kwargs, plain values in "
@@ -119,4 +127,8 @@ OTHER = {
 
 POINTWISE = frozenset((*UNARY, *BINARY, *COMPARE, *ACTIVATIONS, "where", "cast"))
 VIEWS = frozenset(("reshape", "permute", "expand", "slice", "select", "flip", "diagonal", "unfold"))
+#: operators that compute nothing with the elements that they pass on: bytes go through them natively, too
+MOVING = VIEWS | frozenset(
+    ("cast", "where", "full", "constant", "cat", "pad", "index", "gather", "embedding", "upsample_nearest")
+)
 ALL = frozenset((*POINTWISE, *OTHER))

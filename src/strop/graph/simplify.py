@@ -15,7 +15,7 @@ from dataclasses import replace
 from strop.core.problem import Problem
 from strop.core.rewrite import LastWord, Recorder, Rules, rewrite
 from strop.graph.ir import Graph, Node
-from strop.graph.rules import algebra, filters, fold, parameters, recognise, transposed, views
+from strop.graph.rules import algebra, filters, fold, parameters, recognise, resample, transposed, views
 from strop.graph.rules.cse import drop_idle_mutations, share
 from strop.graph.rules.language import P
 from strop.graph.rules.merge import merge_linears
@@ -39,7 +39,7 @@ def simplify(graph: Graph, journal: Recorder | None = None) -> Graph:
         graph = step("share", share, graph, journal)
         graph = step("recognise", _apply(tidy + recognise.rules), graph, journal)
         graph = step("fold into parameters", _apply(tidy + recognise.rules + parameters.rules), graph, journal)
-        graph = step("filters", _apply(transposed.rules + filters.rules), graph, journal)
+        graph = step("filters and images", _apply(transposed.rules + filters.rules + resample.rules), graph, journal)
         graph = step("share", share, graph, journal)
         graph = step("merge linears", merge_linears, graph, journal)
         if graph.key == before:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from strop.core.dtypes import BYTES
 from strop.core.journal import Journal
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
@@ -25,16 +26,18 @@ EXPENSIVE = frozenset((
     "exp", "exp_nonpositive", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh",
     "mish", "softplus", "pow", "atan2", "fmod", "mod", "floordiv", "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
+    "rank",
 ))  # fmt: skip
 SCALE_POINTS = 400  # points of an image from which scaling weights is cheaper than scaling the image
+MOST_WIDENINGS = 4  # times that a byte may be converted instead of being read as what it becomes
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 #: an expression with more operations, or deeper, is computed into memory: compilers of all kinds recurse over it
 LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
 
 
-def fuse(lowered: Lowered, journal: Journal) -> Lowered:
-    """Fuse until nothing more can be."""
-    work = _Fusion(list(lowered.nests), lowered, journal)
+def fuse(lowered: Lowered, journal: Journal, *, keep: bool = True) -> Lowered:
+    """Fuse until nothing more can be. With `keep`, what parameters alone decide is computed before any call."""
+    work = _Fusion(list(lowered.nests), lowered, journal, keep)
     work.run()
     return replace(lowered, nests=tuple(step for step in work.steps if step is not None))
 
@@ -43,9 +46,11 @@ class _Fusion:
     """Steps in places that never change: one that went away leaves its place empty. Who reads and who writes a buffer
     is kept up to date, so that a program of a thousand steps is not searched for every one of them."""
 
-    def __init__(self, steps: list[Step], lowered: Lowered, journal: Journal) -> None:
+    def __init__(self, steps: list[Step], lowered: Lowered, journal: Journal, keep: bool) -> None:
         self.steps: list[Step | None] = [None] * len(steps)
         self.kept = frozenset(lowered.outputs)
+        self.decided = _decided_by_parameters(steps) if keep else frozenset()
+        steps = sorted(steps, key=lambda step: not self._before_calls(step))
         self.journal = journal
         self.refused: set[tuple[str, str, str]] = set()
         self._read_at: dict[Buffer, set[int]] = {}
@@ -68,6 +73,10 @@ class _Fusion:
             for place, step in enumerate(self.steps):
                 if isinstance(step, Nest):
                     rewrite(place, step)
+
+    def _before_calls(self, step: Step) -> bool:
+        """Whether a step can be done once, when parameters are known."""
+        return isinstance(step, Nest) and self.decided.issuperset(step.writes)
 
     def readers(self, buffer: Buffer) -> list[int]:
         return sorted(self._read_at.get(buffer, ()))
@@ -102,6 +111,8 @@ class _Fusion:
             consumer = self.steps[i]
             assert consumer is not None
             verdict = can_inline(producer, consumer, len(readers))
+            if verdict and buffer in self.decided and not self._before_calls(consumer):
+                verdict = _worth_repeating(producer)
             if not verdict:
                 self._refuse("inline", producer.name, consumer.name, verdict)
                 return False
@@ -140,7 +151,7 @@ class _Fusion:
         beside_it = {i for b in needed for i in self._read_at.get(b, ()) if made < i < position}
         for i in sorted(beside_it, reverse=True):
             earlier = self.steps[i]
-            if not isinstance(earlier, Nest):
+            if not isinstance(earlier, Nest) or self._before_calls(later) > self._before_calls(earlier):
                 continue
             verdict = can_share_loops(earlier, later)
             if verdict:
@@ -160,6 +171,9 @@ class _Fusion:
         producer = self.steps[i] if i >= 0 else None
         if producer is None or isinstance(producer, LibraryCall):
             return False
+        if self._before_calls(producer) > self._before_calls(consumer):
+            self._refuse("epilogue", consumer.name, producer.name, no("parameters alone decide what it reads"))
+            return False
         shared = [b for b in producer.writes if b in consumer.reads]
         if self.in_parts(shared[0]):
             return False
@@ -177,6 +191,31 @@ class _Fusion:
         saved = shared[0].bytes * (2 if gone else 1)
         self.journal.add("fusion", producer.name, f"{consumer.name} became its epilogue", saved_bytes=saved)
         return True
+
+
+def _decided_by_parameters(steps: Sequence[Step]) -> frozenset[Buffer]:
+    """What nests compute from parameters alone, all of it."""
+    found: set[Buffer] = set()
+    others: set[Buffer] = set()
+    for step in steps:
+        if isinstance(step, Nest) and all(b.space in ("param", "const") or b in found for b in step.reads):
+            found.update(b for b in step.writes if b.space == "arena" and b not in others)
+        else:
+            others.update(_writes(step))
+            found -= others
+    return frozenset(found)
+
+
+def _worth_repeating(producer: Nest) -> Verdict:
+    """Whether to compute at every call what could be computed once: where reading the result would cost more."""
+    store = producer.body[0]
+    assert isinstance(store, Store)
+    if any(part.is_data for load in loads(store) for part in load.index):
+        return yes("its places are checked at every call")
+    cheap = not EXPENSIVE & set(_operations(store.value))
+    if cheap and store.target.bytes > sum(buffer.bytes for buffer in producer.reads):
+        return yes("what it is computed from is smaller")
+    return no("parameters alone decide it: it is computed once, before any call")
 
 
 def _reads(step: Step) -> Sequence[Buffer]:
@@ -250,12 +289,33 @@ def can_inline(producer: Nest, consumer: Step, readers: int) -> Verdict:
         return no(f"its expression has {len(used)} operations already")
     evaluations = _evaluations(consumer, store.target)
     size = max(store.target.size, 1)
+    if _widens_bytes(store.value) and evaluations <= MOST_WIDENINGS * size and _in_rows(consumer, store.target):
+        return yes("bytes are read instead of what they become")
     expensive = bool(EXPENSIVE & set(used))
     if readers * evaluations > size and (expensive or len(used) > 2 or evaluations > size or readers > 3):
         return no(f"it would be computed {readers * evaluations / size:.0f} times per element")
     if readers > 1 and producer.iterations > 4096 and len(producer.reads) > 1:
         return no("several readers would each read all of its inputs")
     return yes()
+
+
+def _widens_bytes(value: Expr) -> bool:
+    return isinstance(value, Apply) and value.op == "cast" and value.args[0].dtype in BYTES
+
+
+def _in_rows(nest: Nest, buffer: Buffer) -> bool:
+    """Whether a nest never reads a buffer at places that data give to each point of its innermost loops: bytes can't be
+    gathered by one instruction."""
+    for item in nest.body:
+        if isinstance(item, Nest):
+            if not _in_rows(item, buffer):
+                return False
+            continue
+        inner = nest.loops[-1].var if nest.loops else None
+        read = (part for load in loads(item) if load.buffer == buffer for part in load.index)
+        if any(part.is_data and inner in part.vars for part in read):
+            return False
+    return True
 
 
 def _operations(expr: Expr) -> list[str]:

@@ -65,10 +65,14 @@ class Remainder:
 
 @dataclass(frozen=True)
 class Indirect:
-    """An index that is data: the value of an integer expression, checked to be in 0 … extent-1 when it runs."""
+    """An index that is data: the value of an integer expression, checked to be in 0 … extent-1 when it runs.
+
+    `sure`: it comes from tables that were checked when they were made, and is not checked again.
+    """
 
     value: Expr
     extent: int
+    sure: bool = False
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -248,8 +252,8 @@ def index_of(value: Atom | Index | int) -> Index:
     return value.of
 
 
-def indirect(value: Expr, extent: int) -> Index:
-    return Index(((Indirect(value, extent), 1),))
+def indirect(value: Expr, extent: int, *, sure: bool = False) -> Index:
+    return Index(((Indirect(value, extent, sure), 1),))
 
 
 def _quotient(rest: Index, by: int) -> Index:
@@ -292,7 +296,7 @@ def _substitute(atom: Atom, new: Mapping[Var, Index]) -> Index:
         return atom.of.substitute(new) // atom.by
     if isinstance(atom, Remainder):
         return atom.of.substitute(new) % atom.by
-    return indirect(atom.value.substitute(new), atom.extent)
+    return indirect(atom.value.substitute(new), atom.extent, sure=atom.sure)
 
 
 def _vars(index: Index) -> Iterator[Var]:

@@ -283,12 +283,14 @@ class Store:
 class Loop:
     """kind: parallel (iterations are independent), reduce (they only meet in reductions) or sequential (in order).
     mode, set by scheduling: serial, threads, vector, unroll or strip (between bounds that the caller gives, who counts
-    `first` other steps before this loop's)."""
+    `first` other steps before this loop's). A sequential loop with `until`, innermost of its nest, ends early once the
+    body's last statement has written true."""
 
     var: Var
     kind: str = "parallel"
     mode: str = "serial"
     first: int = 0
+    until: bool = False
 
     @property
     def name(self) -> str:
@@ -413,7 +415,7 @@ def _replace_in_index(index: Index, change: Callable[[Load], Expr]) -> Index:
     result = Index(const=index.const)
     for atom, factor in index.terms:
         if isinstance(atom, Indirect):
-            part = indirect(replace_loads(atom.value, change), atom.extent)
+            part = indirect(replace_loads(atom.value, change), atom.extent, sure=atom.sure)
         elif isinstance(atom, Quotient):
             part = _replace_in_index(atom.of, change) // atom.by
         elif isinstance(atom, Remainder):

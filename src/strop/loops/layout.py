@@ -297,16 +297,17 @@ class Layout:
         return found
 
 
-def channels_last(rank: int, pads: Mapping[int, tuple[int, int]] | None = None) -> Layout:
-    """N C space… → N space… C, with zeros around space dimensions."""
+def channels_last(rank: int, pads: Mapping[int, tuple[int, int]] | None = None, channel: int = 1) -> Layout:
+    """N C space… → N space… C, with zeros around space dimensions; `channel` says where channels are."""
     steps: list[LayoutStep] = [Pad(dim, *pad) for dim, pad in sorted((pads or {}).items()) if any(pad)]
-    return Layout((*steps, Permute((0, *range(2, rank), 1))))
+    return Layout((*steps, Permute((*(dim for dim in range(rank) if dim != channel), channel))))
 
 
-def blocked(rank: int, by: int, pads: Mapping[int, tuple[int, int]] | None = None) -> Layout:
-    """N C space… → N C/by space… by, with zeros around space dimensions."""
+def blocked(rank: int, by: int, pads: Mapping[int, tuple[int, int]] | None = None, channel: int = 1) -> Layout:
+    """N C space… → N C/by space… by, with zeros around space dimensions; `channel` says where channels are."""
     steps: list[LayoutStep] = [Pad(dim, *pad) for dim, pad in sorted((pads or {}).items()) if any(pad)]
-    return Layout((*steps, SplitDim(1, by), Permute((0, 1, *range(3, rank + 1), 2))))
+    space = [dim + (dim > channel) for dim in range(1, rank) if dim != channel]
+    return Layout((*steps, SplitDim(channel, by), Permute((0, channel, *space, channel + 1))))
 
 
 def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nest:

@@ -73,6 +73,8 @@ class Split(Pass):
             return no(f"`by` must be at least 1, got {self.by}", ir.name)
         if self.tail not in ("balanced", "rest"):
             return no(f"tail must be `balanced` or `rest`, got `{self.tail}`", ir.name)
+        if any(loop.until for loop in ir.all_loops if loop.name == self.loop):
+            return no("a loop that ends early is not divided: only one of two would end", ir.name)
         return exists(ir, self.loop)
 
     def apply(self, ir: Nest) -> Nest:
@@ -194,6 +196,8 @@ class Sink(Pass):
             return no(f"only the innermost loops ({', '.join(names)}) can sink", ir.name)
         if any(loop.kind != "parallel" for loop in owner.loops[-len(self.loops) :]):
             return no("only parallel loops can sink: their points do not depend on each other", ir.name)
+        if any(loop.until for loop in owner.all_loops):
+            return no("a loop inside ends early, for each of their points by itself", ir.name)
         return yes()
 
     def apply(self, ir: Nest) -> Nest:

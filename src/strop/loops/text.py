@@ -24,8 +24,9 @@ def nest_text(nest: Nest) -> str:
 
 def _body(nest: Nest, depth: int) -> list[str]:
     lines = []
-    for (kind, mode), group in groupby(nest.loops, key=lambda loop: (loop.kind, loop.mode)):
-        lines.append("  " * depth + _loops(kind, mode, list(group)) + ":")
+    for (kind, mode, until), group in groupby(nest.loops, key=lambda loop: (loop.kind, loop.mode, loop.until)):
+        stop = f", until {nest.stores[-1].target.name}" if until else ""
+        lines.append("  " * depth + _loops(kind, mode, list(group)) + f"{stop}:")
         depth += 1
     for buffer in nest.scratch:
         lines.append("  " * depth + f"scratch {buffer}")

@@ -30,7 +30,7 @@ from strop.plan.calls import Call
 from strop.plan.choose import canonicalise, renamed
 from strop.plan.cost import estimate
 from strop.plan.explain import recipe_of
-from strop.plan.schedule import Recipe
+from strop.plan.recipe import Recipe
 from strop.plan.vary import made, ranked
 from strop.run import pipeline
 from strop.run.pipeline import Compiled, Stages

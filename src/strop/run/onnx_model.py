@@ -44,6 +44,7 @@ from strop.run.module import CompiledModule
 from strop.run.onnx_rounds import ShortWays, repeat
 from strop.run.onnx_short import Arrays, Usual, is_plain, serves
 from strop.run.onnx_stages import Staged
+from strop.run.onnx_texts import Texts
 from strop.run.outputs import Alias, Computed, Output, Plain
 from strop.run.variants import Build, Trace, Traced
 
@@ -73,6 +74,7 @@ class CompiledOnnx(CompiledModule):
     _arrays: Arrays | None
     _accepted: tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
     _failed: dict[Hashable, Problem]
+    _texts: Texts
     ways: ShortWays
 
     def __init__(
@@ -86,6 +88,7 @@ class CompiledOnnx(CompiledModule):
         self.__dict__["_arrays"] = None
         self.__dict__["_accepted"] = ()
         self.__dict__["_failed"] = {}
+        self.__dict__["_texts"] = Texts(model, lambda coded: CompiledOnnx(coded, options, journal, build))
         self.__dict__["ways"] = ShortWays()
         super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
 
@@ -120,6 +123,8 @@ class CompiledOnnx(CompiledModule):
                 found = None
             if found is not None:
                 return found
+        if self._texts.fits and (found := self._texts.run(feeds)) is not None:
+            return found
         again = self._like_before(feeds)
         tensors = again is None and any(isinstance(value, Tensor) for value in feeds.values())
         args = again or self.arguments(feeds)

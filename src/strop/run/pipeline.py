@@ -143,7 +143,7 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
     if options.check:
         verify_steps(lowered.nests, "lower")
     with journal.step("fuse"):
-        lowered = fuse(lowered, journal)
+        lowered = fuse(lowered, journal, keep=options.pack)
     if options.check:
         verify_steps(lowered.nests, "fuse")
     return plan_stages(graph, lowered, target, options, journal, threads)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from strop.capture import aten_bytes, library
+from strop.capture import aten_bytes, aten_trees, library
 from strop.capture.types import DTYPES
 from strop.core.dtypes import is_float
 from strop.graph.ir import Graph, Node
@@ -362,6 +362,11 @@ def byte_lstm(node: Node, *inputs: Tensor, backwards: bool) -> tuple[Tensor, ...
     return tuple(aten_bytes.byte_lstm(*inputs, backwards))
 
 
+@means("walk_trees")
+def walk_trees(node: Node, x: Tensor, nodes: Tensor, *, trees: int, steps: int, bits: int, between: bool) -> Tensor:
+    return aten_trees.walked(x, nodes, trees, steps, bits, between)
+
+
 @means("byte_conv")
 def byte_conv(
     node: Node, x: Tensor, weight: Tensor, *, stride: Sequence[int], padding: Sequence[tuple[int, int]],
@@ -479,6 +484,11 @@ def upsample_linear(node: Node, x: Tensor, align_corners: bool, scales: Sequence
     name = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}[len(scales)]
     factors = [None] * len(scales) if align_corners else [1 / s for s in scales]
     return _tensor(getattr(torch.ops.aten, name).default(x, list(node.shape[2:]), align_corners, *factors))
+
+
+@means("grid_sample")
+def grid_sample(node: Node, x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bool) -> Tensor:
+    return F.grid_sample(x, grid, mode, padding, align_corners)
 
 
 @means("item")

@@ -10,8 +10,9 @@ import torch
 from onnx import TensorProto
 from torch import Tensor
 
-from strop.capture.onnx_ops import Call, Unsupported, onnx, real, whole
+from strop.capture.onnx_ops import Call, Unsupported, known, onnx, whole
 from strop.capture.onnx_ops.element_types import CARRIERS, FLOAT8, PLAIN, from_numpy, to_numpy
+from strop.capture.onnx_ops.naming import Spelt, spelt
 
 T = TensorProto
 _LIMITS = {"float8_e4m3fn": 448, "float8_e4m3fnuz": 240, "float8_e5m2": 57344, "float8_e5m2fnuz": 57344}
@@ -34,7 +35,8 @@ def converted(x: Any, source: int, to: int, saturate: bool = True, round_mode: s
     if not isinstance(x, Tensor):
         return _from_texts(x, to)
     if to == T.STRING:
-        return _texts(to_numpy(real(x, "the number that becomes a text"), source))
+        numbers = known(x)
+        return Spelt(x, source) if numbers is None else spelt(to_numpy(numbers, source))
     if source == T.UINT64 and to in (T.FLOAT, T.DOUBLE, T.FLOAT16, T.BFLOAT16, *FLOAT8):
         wide = x.to(torch.float64)
         x = torch.where(x < 0, wide + 2.0**64, wide)
@@ -53,13 +55,6 @@ def converted(x: Any, source: int, to: int, saturate: bool = True, round_mode: s
     if to in CARRIERS:
         return x.to(CARRIERS[to])
     raise Unsupported(f"a conversion to element type {to}")
-
-
-def _texts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    made = np.empty(array.size, dtype=object)
-    made[:] = [str(item) for item in array.reshape(-1)]
-    texts: np.ndarray[Any, Any] = made.reshape(array.shape)
-    return texts
 
 
 def _from_texts(texts: np.ndarray[Any, Any], to: int) -> Any:

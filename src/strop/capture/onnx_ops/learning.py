@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from strop.capture.onnx_ops import Unsupported, made, onnx, real
-from strop.capture.onnx_ops.trees import Forest, numbers_in
+from strop.capture.onnx_ops import Unsupported, onnx, real
+from strop.capture.onnx_ops.forest import Branch, Forest
+from strop.capture.onnx_ops.trees import numbers_in
 
 _ML = "ai.onnx.ml"
 _TRAINING = "ai.onnx.preview.training"
@@ -75,9 +76,10 @@ def _listed(value: Any) -> list[Any]:
     return list(value.reshape(-1).tolist())
 
 
-_COMPARE: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (torch.le, torch.lt, torch.ge, torch.gt, torch.eq, torch.ne)
-_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-_MEMBER = 6
+_MODES = (
+    "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER",
+)  # fmt: skip
+_TOTALS = ("sum", "sum", "amin", "amax")  # the first is divided by the number of trees
 
 
 @onnx("TreeEnsemble", domain=_ML, since=5)
@@ -88,63 +90,35 @@ def tree_ensemble(
     aggregate_function: int = 1, membership_values: Tensor | None = None, n_targets: int = 1,
     nodes_hitrates: Tensor | None = None, nodes_missing_value_tracks_true: Sequence[int] = (), post_transform: int = 0,
 ) -> Tensor:  # fmt: skip
-    """Every row walks down every tree at once; a leaf is a node that leads to itself."""
+    """Leaves are counted behind the nodes."""
     if post_transform:
         raise Unsupported(f"the post-transformation {post_transform}")
     modes, count = numbers_in(nodes_modes), len(nodes_featureids)
-    leaves = len(leaf_targetids)
+    if not all(0 <= mode < len(_MODES) for mode in modes) or not 0 <= aggregate_function < len(_TOTALS):
+        raise Unsupported(f"the modes {sorted(set(modes))} with the aggregation {aggregate_function}")
     yes = [t + count if leaf else t for t, leaf in zip(nodes_truenodeids, nodes_trueleafs)]
     no = [t + count if leaf else t for t, leaf in zip(nodes_falsenodeids, nodes_falseleafs)]
-    if _MEMBER not in modes and aggregate_function in (0, 1):
-        starts = [_root(r, yes, no, nodes_trueleafs, nodes_falseleafs) for r in tree_roots]
-        ends = range(count, count + leaves)
-        tracked = [*nodes_missing_value_tracks_true, *[0] * leaves] if nodes_missing_value_tracks_true else []
-        forest = Forest.grown(
-            [*nodes_featureids, *[0] * leaves], [*numbers_in(nodes_splits), *[0.0] * leaves],
-            [*(_MODES[mode] for mode in modes), *["LEAF"] * leaves], tracked, starts, dict(enumerate(zip(yes, no))),
-            {(0, i): i for i in ends},
-        )  # fmt: skip
-        table = forest.table([0] * leaves, ends, leaf_targetids, numbers_in(leaf_weights), n_targets,
-                             str(x.dtype).removeprefix("torch."), rows=count + leaves)  # fmt: skip
-        scores = forest.given(x, table).sum(1)
-        return scores / len(tree_roots) if aggregate_function == 0 else scores
-    onward = list(range(count, count + leaves))
-    true_of, false_of = (made(torch.tensor, [*side, *onward]) for side in (yes, no))
+    sets = _sets(membership_values)
+    members = [tuple(next(sets, ())) if _MODES[mode] == "BRANCH_MEMBER" else () for mode in modes]
     tracks = list(nodes_missing_value_tracks_true) or [0] * count
-    decisions = torch.stack(
-        [*_decisions(x, modes, nodes_splits, nodes_featureids, membership_values, tracks),
-         *[torch.ones(x.shape[0], dtype=torch.bool)] * leaves], 1
-    )  # fmt: skip
-    roots = made(torch.tensor, [_root(r, yes, no, nodes_trueleafs, nodes_falseleafs) for r in tree_roots])
-    at = roots.expand(x.shape[0], -1)
-    for _ in range(_depth(yes, no, tree_roots, count)):
-        at = torch.where(torch.gather(decisions, 1, at), true_of[at], false_of[at])
-    reached = at - count
-    weights = leaf_weights.to(x.dtype)[reached]
-    targets = made(torch.tensor, list(leaf_targetids))[reached]
-    how = {0: "sum", 1: "sum", 2: "amin", 3: "amax"}[aggregate_function]
-    start = {"sum": 0.0, "amin": torch.finfo(x.dtype).max, "amax": torch.finfo(x.dtype).min}[how]
-    result = torch.full((x.shape[0], n_targets), start, dtype=x.dtype).scatter_reduce(1, targets, weights, how)
-    return result / len(tree_roots) if aggregate_function == 0 else result
+    tests = [
+        Branch(feature, split, _MODES[mode], bool(track), own)
+        for feature, split, mode, track, own in zip(nodes_featureids, numbers_in(nodes_splits), modes, tracks, members)
+    ]
+    leaves = len(leaf_targetids)
+    if len(tests) != len(yes) or any(not 0 <= child < count + leaves for child in (*yes, *no)):
+        raise Unsupported("nodes that lead to none")
+    starts = [_root(r, yes, no, nodes_trueleafs, nodes_falseleafs) for r in tree_roots]
+    forest = Forest.grown([*tests, *[Branch()] * leaves], starts, dict(enumerate(zip(yes, no))))
+    cells = list(zip(range(count, count + leaves), leaf_targetids, numbers_in(leaf_weights)))
+    scores = forest.totals(x, cells, n_targets, _TOTALS[aggregate_function])
+    return scores / len(tree_roots) if aggregate_function == 0 else scores
 
 
 def _root(root: int, yes: list[int], no: list[int], true_leaf: Sequence[int], false_leaf: Sequence[int]) -> int:
     """A tree may be a single leaf, told by a root of which both sides lead to it."""
     alone = true_leaf[root] and false_leaf[root] and yes[root] == no[root]
     return yes[root] if alone else root
-
-
-def _decisions(
-    x: Tensor, modes: list[int], splits: Tensor, features: Sequence[int], members: Tensor | None, tracks: list[int]
-) -> Iterator[Tensor]:
-    sets = _sets(members)
-    for i, mode in enumerate(modes):
-        feature = x[:, features[i]]
-        if mode == _MEMBER:
-            decided = (feature.unsqueeze(1) == made(torch.tensor, next(sets), dtype=x.dtype)).any(1)
-        else:
-            decided = _COMPARE[mode](feature, splits[i].to(x.dtype))
-        yield torch.logical_or(decided, torch.isnan(feature)) if tracks[i] else decided
 
 
 def _sets(members: Tensor | None) -> Iterator[list[float]]:
@@ -156,16 +130,6 @@ def _sets(members: Tensor | None) -> Iterator[list[float]]:
             current = []
         else:
             current.append(value)
-
-
-def _depth(yes: list[int], no: list[int], roots: Sequence[int], count: int) -> int:
-    depth, level = 0, set(roots)
-    while level:
-        level = {child for node in level for child in (yes[node], no[node]) if child < count}
-        depth += 1
-        if depth > count + 1:
-            raise Unsupported("a tree with a circle")
-    return depth
 
 
 # ---- optimisers: (rate, step, parameters…, gradients…, states…) → (parameters…, states…) ----

@@ -1,7 +1,7 @@
-"""Results that are no tensors, though tensors decide them: texts that are chosen from a list, numbers under names.
+"""Values that are no tensors, though tensors decide them: texts from a list, numbers as texts, numbers under names.
 
 In a trace they stand for the tensor behind them, which the graph computes; torch's trees take them apart, and put
-together what the caller gets. Whatever reads their contents within the model has to wait for the run.
+together what the caller gets. What `standing` has no way for has to wait for the run.
 """
 
 from __future__ import annotations
@@ -11,18 +11,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 from torch.utils._pytree import register_pytree_node
 
-from strop.capture.onnx_ops import known, onnx, tracing
+from strop.capture.onnx_ops import Unknown, known, onnx, tracing
+from strop.capture.onnx_ops.element_types import to_numpy
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Texts by their positions in a list."""
+    """Texts by their positions in a list. If it is `open`, the last one stands for all texts that are not listed."""
 
     positions: Tensor
     texts: tuple[str, ...]
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class Spelt:
+    """Numbers of an ONNX element type as texts."""
+
+    numbers: Tensor
+    element_type: int
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,7 @@ class Mapped:
 
 
 #: what only a run can bring
-STANDING = (Chosen, Mapped)
+STANDING = (Chosen, Spelt, Mapped)
 
 
 def texts_at(positions: Any, texts: Sequence[str]) -> np.ndarray[Any, Any]:
@@ -48,8 +59,27 @@ def maps_of(rows: Any, names: Sequence[Any]) -> list[dict[Any, float]]:
     return [dict(zip(names, row)) for row in rows.tolist()]
 
 
+def spelt(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers as texts."""
+    made = np.empty(numbers.size, dtype=object)
+    made[:] = [str(number) for number in numbers.reshape(-1)]
+    texts: np.ndarray[Any, Any] = made.reshape(numbers.shape)
+    return texts
+
+
+def _delivered(positions: Any, texts: tuple[str, ...], open: bool) -> np.ndarray[Any, Any]:
+    if open:
+        raise Unknown(positions, "a text that the model does not name")
+    return texts_at(positions, texts)
+
+
 register_pytree_node(
-    Chosen, lambda c: ([c.positions], c.texts), lambda leaves, texts: texts_at(next(iter(leaves)), texts)
+    Chosen, lambda c: ([c.positions], (c.texts, c.open)), lambda leaves, about: _delivered(next(iter(leaves)), *about)
+)
+register_pytree_node(
+    Spelt,
+    lambda s: ([s.numbers], s.element_type),
+    lambda leaves, kind: spelt(to_numpy(torch.as_tensor(next(iter(leaves))), kind)),
 )
 register_pytree_node(Mapped, lambda m: ([m.rows], m.names), lambda leaves, names: maps_of(next(iter(leaves)), names))
 

@@ -12,6 +12,10 @@ from torch import Tensor
 
 from strop.capture.onnx_ops import Unsupported, floats, ints, made, onnx, real
 
+#: elements that one element of the result is made of, up to which they are looked up
+MOST_TAPS = 6
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
 
 @onnx("Resize", until=10)
 def resize_by_scales(x: Tensor, scales: Tensor, *, mode: str = "nearest") -> Tensor:
@@ -46,7 +50,8 @@ def resized(
     mode: str = "nearest", nearest: str = "round_prefer_floor",
 ) -> Tensor:  # fmt: skip
     """Every form of Resize: whole in torch's own operators where they mean the same, else axis by axis."""
-    extents = [x.shape[axis] for axis in axes]
+    extents, dtype = [x.shape[axis] for axis in axes], x.dtype
+    whole_sizes = sizes is not None and policy == "stretch"
     if scales is None:
         if sizes is None:
             raise Unsupported("neither scales nor sizes are given")
@@ -56,7 +61,7 @@ def resized(
     changing = [i for i in range(len(axes)) if sizes[i] != extents[i] or scales[i] != 1 or "crop" in coordinates]
     mode = {"bilinear": "linear"}.get(mode, mode)
     whole = _whole(x, [axes[i] for i in changing], [scales[i] for i in changing], [sizes[i] for i in changing],
-                   mode, coordinates, nearest, antialias)  # fmt: skip
+                   mode, coordinates, nearest, antialias, whole_sizes)  # fmt: skip
     if whole is not None:
         return whole
     beyond: list[tuple[int, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]] = []
@@ -70,14 +75,31 @@ def resized(
             x = x.index_select(axes[i], made(torch.tensor, np.clip(places, 0, extents[i] - 1).tolist()))
         else:
             weights = _weights(where, extents[i], scales[i], mode, cubic, exclude_outside, antialias)
-            matrix = made(torch.tensor, weights, dtype=x.dtype if x.is_floating_point() else torch.float32)
-            moved = x.to(matrix.dtype).movedim(axes[i], -1)
-            x = F.linear(moved, matrix).movedim(-1, axes[i]).to(x.dtype)
+            x = _mixed(x if x.is_floating_point() else x.to(torch.float32), axes[i], weights)
     for axis, mask in beyond:
         shape = [1] * x.dim()
         shape[axis] = -1
         x = torch.where(made(torch.tensor, mask).reshape(shape), torch.full((), outside, dtype=x.dtype), x)
-    return x
+    return x.to(dtype)
+
+
+def _mixed(x: Tensor, axis: int, weights: Array) -> Tensor:
+    """Weighted sums along an axis: of a few places that are looked up, else as a product of matrices."""
+    taps = int((weights != 0).sum(1).max(initial=1))
+    if taps > MOST_TAPS:
+        matrix = made(torch.tensor, weights, dtype=x.dtype)
+        return F.linear(x.movedim(axis, -1), matrix).movedim(-1, axis)
+    # the places that count come first, in order
+    places = np.sort(np.argsort(weights == 0, axis=1, kind="stable")[:, :taps], axis=1)
+    shape = [1] * x.dim()
+    shape[axis] = -1
+    total = None
+    for tap in range(taps):
+        factor = made(torch.tensor, np.take_along_axis(weights, places[:, tap : tap + 1], 1)[:, 0], dtype=x.dtype)
+        part = x.index_select(axis, made(torch.tensor, places[:, tap].tolist())) * factor.reshape(shape)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
 
 
 def _by_sizes(extents: Sequence[int], sizes: Sequence[int], policy: str) -> tuple[list[float], list[int]]:
@@ -90,7 +112,7 @@ def _by_sizes(extents: Sequence[int], sizes: Sequence[int], policy: str) -> tupl
 
 def _whole(
     x: Tensor, axes: Sequence[int], scales: Sequence[float], sizes: Sequence[int], mode: str, coordinates: str,
-    nearest: str, antialias: bool,
+    nearest: str, antialias: bool, whole_sizes: bool,
 ) -> Tensor | None:  # fmt: skip
     """Torch's own resizing, where ONNX asks for nothing else."""
     rank = x.dim() - 2
@@ -102,7 +124,8 @@ def _whole(
     factors = [1.0] * rank
     for axis, scale, size in zip(axes, scales, sizes):
         space[axis - 2], factors[axis - 2] = size, float(scale)
-    if any(math.floor(x.shape[2 + i] * factors[i]) != space[i] for i in range(rank)):
+    fits = all(math.floor(x.shape[2 + i] * factors[i]) == space[i] for i in range(rank))
+    if mode == "nearest" and not fits:
         return None
     if mode == "nearest":
         integral = all(f == int(f) for f in factors)
@@ -112,18 +135,17 @@ def _whole(
             return None
         # torch reads at floor(i / scale); with whole scales that is what rounding half-pixel centres gives, too
         return F.interpolate(x, scale_factor=factors, mode="nearest")
-    exact = all(float(x.shape[2 + i] * factors[i]).is_integer() for i in range(rank))
-    if mode != "linear" or not exact or 1 in space or 1 in x.shape[2:]:
+    exact = whole_sizes or all(float(x.shape[2 + i] * factors[i]).is_integer() for i in range(rank))
+    if mode != "linear" or not (exact or fits) or 1 in space or 1 in x.shape[2:]:
         return None
     kind = ("linear", "bilinear", "trilinear")[rank - 1]
-    if coordinates == "align_corners":
+    if coordinates == "align_corners" and exact:
         return F.interpolate(x, size=space, mode=kind, align_corners=True)
+    if coordinates in ("half_pixel", "pytorch_half_pixel") and whole_sizes:
+        return F.interpolate(x, size=space, mode=kind, align_corners=False)
     if coordinates in ("half_pixel", "pytorch_half_pixel"):
         return F.interpolate(x, scale_factor=factors, mode=kind, align_corners=False)
     return None
-
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def _coordinates(extent: int, size: int, scale: float, mode: str, region: tuple[float, float]) -> Array:

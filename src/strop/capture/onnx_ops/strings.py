@@ -1,4 +1,7 @@
-"""Texts are NumPy arrays of objects. No code is generated for them: a model that takes them is interpreted."""
+"""Texts are NumPy arrays of objects. No code is generated for what is done here: it is interpreted.
+
+Texts that are only moved and looked up are numbers in compiled code (`standing`).
+"""
 
 from __future__ import annotations
 

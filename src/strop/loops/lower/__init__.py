@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from strop.core.dtypes import NATIVE
+from strop.core.dtypes import BYTES, NATIVE
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
+from strop.graph.operators import MOVING
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Expr, Loop, Nest, Store
 
@@ -57,6 +58,7 @@ class Context:
     reads: Sequence[Read]
     outs: Sequence[Buffer]
     extra: list[Buffer] = field(default_factory=list)
+    constants: dict[Buffer, tuple[float | int, ...]] = field(default_factory=dict)
 
     @property
     def out(self) -> Buffer:
@@ -86,6 +88,12 @@ class Context:
         self.extra.append(made)
         return made
 
+    def table(self, name: str, dtype: str, values: Sequence[float | int]) -> Buffer:
+        """Numbers that are known now, for the nests of this lowering to read."""
+        made = Buffer(f"{self.node.name}.{name}", dtype, (len(values),), "const")
+        self.constants[made] = tuple(values)
+        return made
+
     def nest(
         self, loops: Sequence[Loop], *body: Store | Nest, scratch: Sequence[Buffer] = (), suffix: str = ""
     ) -> Nest:
@@ -111,7 +119,7 @@ def can_lower(node: Node) -> Verdict:
     if node.op not in LOWERINGS:
         return no(f"`{node.op}` has no lowering")
     for type_ in (*node.types, *(t for i in node.inputs for t in i.types)):
-        if type_.dtype not in NATIVE:
+        if type_.dtype not in NATIVE and not (type_.dtype in BYTES and node.op in MOVING):
             return no(f"generated code does not compute with {type_.dtype}")
     check = CHECKS.get(node.op)
     return check(node) if check else yes()
@@ -124,8 +132,8 @@ def load_families() -> None:
 
 
 FAMILIES = (
-    "views", "pointwise", "reductions", "rows", "contractions", "windows", "recurrent", "byte_recurrent", "indexing",
-    "together",
+    "views", "pointwise", "reductions", "rows", "contractions", "windows", "resample", "sampling", "recurrent",
+    "byte_recurrent", "indexing", "together", "trees",
 )  # fmt: skip
 
 

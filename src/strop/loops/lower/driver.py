@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from strop.core.dtypes import NATIVE
+from strop.core.dtypes import STORED
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
@@ -122,16 +122,16 @@ class _Lowering:
             self._constant(node)
         elif node.op == "item":
             self._own(node, self._results[node.inputs[0]][node.attrs["index"]])
-        elif node.op in VIEW_MAPS and node.dtype in NATIVE:
+        elif node.op in VIEW_MAPS and node.dtype in STORED:
             self._reads[node] = self._viewed(node)
-        elif node.op in SOURCES and node.dtype in NATIVE:
+        elif node.op in SOURCES and node.dtype in STORED:
             self._reads[node] = _repeated(node)
         else:
             self._compute(node)
 
     def _constant(self, node: Node) -> None:
         values = tuple(_flat(node.attrs["values"]))
-        if len(values) == 1 and node.dtype in NATIVE:
+        if len(values) == 1 and node.dtype in STORED:
             value = literal(values[0], node.dtype)
             self._reads[node] = lambda *index: value
             return
@@ -159,7 +159,9 @@ class _Lowering:
         named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
         reads = [self._reads[used] for used in node.inputs]
         algorithm = self.algorithms.get(node, LOWERINGS[node.op])
-        self.steps += algorithm(Context(named, reads, results))
+        context = Context(named, reads, results)
+        self.steps += algorithm(context)
+        self.constants.update(context.constants)
 
     def _make_results(self, node: Node) -> tuple[Buffer, ...]:
         """One buffer per result; one that the graph returns is written straight into the caller's memory."""
@@ -206,7 +208,7 @@ class _Lowering:
         target = self._buffer(name, node.type, space)
         if not target.size:
             return target
-        if node.dtype in NATIVE:
+        if node.dtype in STORED:
             self.steps.append(_copy(node, self._reads[node], target))
             return target
         same = Node("reshape", (node,), {}, node.types, target.name, node.origin)

@@ -38,11 +38,24 @@ def known_mode(node: Node) -> Verdict:
     return along_a_dimension(node)
 
 
-def wrapped(position: Expr, extent: int) -> Index:
-    """A position that counts from the end when it is negative."""
+def wrapped(position: Expr, extent: int, known: Sequence[int] = ()) -> Index:
+    """A position that counts from the end when it is negative; nothing is to be checked of those that are known."""
+    if known and all(0 <= place < extent for place in known):
+        return indirect(position, extent, sure=True)
     from_end = apply("add", position, Const(extent, position.dtype))
     negative = apply("lt", position, Const(0, position.dtype))
     return indirect(Apply("where", (negative, from_end, position), position.dtype), extent)
+
+
+def _values(index: Node) -> Sequence[int]:
+    """The positions of an index that is a constant."""
+    values = index.attrs["values"] if index.op == "constant" else ()
+    return values if all(isinstance(place, int) for place in values) else ()
+
+
+def _are_nodes(index: Node, rows: int) -> bool:
+    """Whether positions are those of trees' nodes, of which there is one per row."""
+    return index.op == "walk_trees" and index.inputs[1].shape[0] == rows
 
 
 class Places:
@@ -65,7 +78,7 @@ class Places:
             extents = indices[which].shape
             aligned = chosen[rank - len(extents) :]
             here = [loop if extent != 1 else 0 for loop, extent in zip(aligned, extents)]
-            positions.append(wrapped(c.read(first + which, *here), shape[dim]))
+            positions.append(wrapped(c.read(first + which, *here), shape[dim], _values(indices[which])))
         #: over the result of `index`, or over the written values of `index_put`
         self.loops = [*before, *chosen, *after]
         #: where in x
@@ -90,7 +103,9 @@ def embedding(c: Context) -> list[Nest]:
     rows, *width = c.node.inputs[0].shape
     chosen = c.loops("p", c.node.inputs[1].shape)
     across = c.loops("i", width)
-    row = indirect(c.read(1, *chosen), rows)
+    known = _values(c.node.inputs[1])
+    inside = bool(known) and all(0 <= place < rows for place in known)
+    row = indirect(c.read(1, *chosen), rows, sure=inside or _are_nodes(c.node.inputs[1], rows))
     return [c.nest((*chosen, *across), store(c.out, (*chosen, *across), c.read(0, row, *across)))]
 
 

@@ -11,6 +11,7 @@ Means and variances take two passes, since Σx² - (Σx)²/n loses the digits th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from strop.loops.index import Index
@@ -116,7 +117,13 @@ def rms_norm(c: Context) -> list[Nest]:
 
 @lowering("group_norm")
 def group_norm(c: Context) -> list[Nest]:
-    """A row is one group of channels of one sample, with all of space."""
+    """One group is one row with all of space. Several are normalised channel by channel, since channels are what lies
+    side by side in an image, and a group has few of them."""
+    groups, space = c.node.attrs["groups"], c.node.shape[2:]
+    return _one_group(c) if groups == 1 or prod(space) == 1 else _several_groups(c)
+
+
+def _one_group(c: Context) -> list[Nest]:
     batch, channels, *space = c.node.shape
     groups = c.node.attrs["groups"]
     inside = (batch, groups, channels // groups, *space)
@@ -135,6 +142,111 @@ def group_norm(c: Context) -> list[Nest]:
     value = _affine(c, moments.normalised(c.read(0, *here)), 1, here[1:2])
     write = Nest(tuple(along.values()), (store(c.out, here, value),))
     return [c.nest((n, g), *moments.body, write, scratch=moments.scratch)]
+
+
+def _several_groups(c: Context) -> list[Nest]:
+    """Means and sums of squared distances of a channel's lines, which stay in L1; of channels, made of those of their
+    lines; of groups, made of those of their channels; and then every point for itself, to be fused with what follows.
+    """
+    batch, channels, *space = c.node.shape
+    lines, length = (space[0], prod(space[1:])) if len(space) > 1 else _lines(space[0])
+    means, spreads = (c.temporary(name, c.dtype, (batch * lines, channels)) for name in ("lines", "distances"))
+    n, line, channel = c.loops("i", (batch, lines, channels))
+    here = (as_index(n) * lines + as_index(line), as_index(channel))
+
+    def walk(prefix: str) -> tuple[tuple[Loop, ...], Expr]:
+        loops = c.loops(prefix, space[1:] if len(space) > 1 else (length,), "reduce")
+        place = (line, *loops) if len(space) > 1 else (as_index(line) * length + as_index(loops[0]),)
+        return loops, c.read(0, n, channel, *place)
+
+    moments = _Moments(c, walk("k"), walk("j"))
+    results = (store(means, here, at(moments.mean)), store(spreads, here, at(moments.spread)))
+    stages = [c.nest((n, line, channel), *moments.sums, *results, scratch=moments.scratch[:-1], suffix="lines")]
+    parts = _Parts(c, means, spreads, lines, length)
+    stages += [parts.of_channels(), parts.of_groups()]
+    loops = c.loops("i", c.node.shape)
+    value = apply("sub", c.read(0, *loops), at(parts.mean, *loops[:2]))
+    value = apply("mul", value, at(parts.scale, *loops[:2]))
+    if c.node.attrs["has_bias"]:
+        value = apply("add", value, c.read(1 + c.node.attrs["has_weight"], loops[1]))
+    return [*stages, c.nest(loops, store(c.out, loops, value))]
+
+
+LONGEST_LINE = 256
+
+
+def _lines(extent: int) -> tuple[int, int]:
+    """A single dimension of space as lines: how many, and how long."""
+    length = next(by for by in range(min(extent, LONGEST_LINE), 0, -1) if extent % by == 0)
+    return (extent // length, length) if length > LONGEST_LINE // 8 else (1, extent)
+
+
+class _Parts:
+    """Moments of a whole from those of equal parts: Σ(x - m)² is the sum of spread + size·(mean - m)² over the parts.
+
+    That keeps all digits, and reads an image once.
+    """
+
+    def __init__(self, c: Context, means: Buffer, spreads: Buffer, lines: int, length: int) -> None:
+        self.c, self.means, self.spreads, self.lines, self.length = c, means, spreads, lines, length
+        self.batch, self.channels = c.node.shape[:2]
+        shape = (self.batch, self.channels)
+        self.channel_means, self.channel_spreads = (c.temporary(name, c.dtype, shape) for name in ("means", "spreads"))
+        self.mean, self.scale = (c.temporary(name, c.dtype, shape) for name in ("mean", "scale"))
+
+    def of_channels(self) -> Nest:
+        n, channel = self.c.loops("i", (self.batch, self.channels))
+
+        def part(prefix: str, source: Buffer) -> tuple[tuple[Loop, ...], Expr]:
+            loops = self.c.loops(prefix, (self.lines,), "reduce")
+            return loops, at(source, as_index(n) * self.lines + as_index(loops[0]), channel)
+
+        body, scratch, mean, spread = self._combined(part, self.means, self.spreads, self.length)
+        results = (
+            store(self.channel_means, (n, channel), at(mean)),
+            store(self.channel_spreads, (n, channel), at(spread)),
+        )
+        return self.c.nest((n, channel), *body, *results, scratch=scratch, suffix="channels")
+
+    def of_groups(self) -> Nest:
+        """Also writes the mean, and what to multiply with, for every channel."""
+        c, groups = self.c, self.c.node.attrs["groups"]
+        size = self.channels // groups
+        n, g = c.loops("i", (self.batch, groups))
+
+        def part(prefix: str, source: Buffer) -> tuple[tuple[Loop, ...], Expr]:
+            loops = c.loops(prefix, (size,), "reduce")
+            return loops, at(source, n, as_index(g) * size + as_index(loops[0]))
+
+        body, scratch, mean, spread = self._combined(
+            part, self.channel_means, self.channel_spreads, self.lines * self.length
+        )
+        factor = c.scratch("factor", c.dtype)
+        count = size * self.lines * self.length
+        (along,) = c.loops("w", (size,))
+        here = as_index(g) * size + as_index(along)
+        value: Expr = at(factor)
+        if c.node.attrs["has_weight"]:
+            value = apply("mul", value, c.read(1, here))
+        write = Nest((along,), (store(self.mean, (n, here), at(mean)), store(self.scale, (n, here), value)))
+        finish = store(factor, (), _rsqrt_of_mean(spread, count, c.node.attrs["eps"]))
+        return c.nest((n, g), *body, finish, write, scratch=[*scratch, factor], suffix="groups")
+
+    def _combined(
+        self, part: Callable[[str, Buffer], tuple[tuple[Loop, ...], Expr]], means: Buffer, spreads: Buffer, size: int
+    ) -> tuple[tuple[Store | Nest, ...], list[Buffer], Buffer, Buffer]:
+        total, mean, spread = (self.c.scratch(name, self.c.dtype) for name in ("total", "mean", "spread"))
+        first, value = part("k", means)
+        count = prod(loop.extent for loop in first)
+        second, near = part("j", means)
+        distance = apply("sub", near, at(mean))
+        apart = apply("mul", apply("mul", distance, distance), like(near, float(size)))
+        body = (
+            *fold(total, first, value, "sum"),
+            store(mean, (), apply("div", at(total), like(at(total), float(count)))),
+            *fold(spread, second, apply("add", part("j", spreads)[1], apart), "sum"),
+        )
+        return body, [total, mean, spread], mean, spread
 
 
 @lowering("batch_norm")
@@ -156,17 +268,18 @@ class _Moments:
     """Mean and 1/√(variance + eps) of a row in two passes, each given as (its loops, its element)."""
 
     def __init__(self, c: Context, first: tuple[tuple[Loop, ...], Expr], second: tuple[tuple[Loop, ...], Expr]) -> None:
-        total, spread = c.scratch("total", c.dtype), c.scratch("spread", c.dtype)
+        total, self.spread = c.scratch("total", c.dtype), c.scratch("spread", c.dtype)
         self.mean, self.scale = c.scratch("mean", c.dtype), c.scratch("scale", c.dtype)
         count = prod(loop.extent for loop in first[0])
         distance = apply("sub", second[1], at(self.mean))
-        self.scratch = [total, self.mean, spread, self.scale]
-        self.body: tuple[Store | Nest, ...] = (
+        self.scratch = [total, self.mean, self.spread, self.scale]
+        self.sums: tuple[Store | Nest, ...] = (
             *fold(total, first[0], first[1], "sum"),
             store(self.mean, (), apply("div", at(total), like(at(total), float(count)))),
-            *fold(spread, second[0], apply("mul", distance, distance), "sum"),
-            store(self.scale, (), _rsqrt_of_mean(spread, count, c.node.attrs["eps"])),
+            *fold(self.spread, second[0], apply("mul", distance, distance), "sum"),
         )
+        finish = store(self.scale, (), _rsqrt_of_mean(self.spread, count, c.node.attrs["eps"]))
+        self.body: tuple[Store | Nest, ...] = (*self.sums, finish)
 
     def normalised(self, x: Expr) -> Expr:
         return apply("mul", apply("sub", x, at(self.mean)), at(self.scale))

@@ -1,17 +1,15 @@
-"""Windows over space: pooling and resampling. Leading dimensions (batch, channels) are left alone."""
+"""Windows over space: pooling. Leading dimensions (batch, channels) are left alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import product
 from math import prod
-from struct import pack, unpack
 
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
-from strop.loops.index import Index, indirect
+from strop.loops.index import Index
 from strop.loops.ir import Const, Expr, Guard, Loop, Nest, Number, neutral
 from strop.loops.lower import Context, as_index, lowering, store
 from strop.loops.lower.contractions import SPACE, inside, parallel, reducing, value_of
@@ -27,7 +25,7 @@ def _space(node: Node) -> int:
     return len(node.shape) - 2
 
 
-def _checked(node: Node) -> Verdict:
+def checked(node: Node) -> Verdict:
     if len(node.types) != 1:
         return no(f"`{node.op}` returns positions too; only values are lowered")
     if _space(node) not in SPACE:
@@ -35,10 +33,10 @@ def _checked(node: Node) -> Verdict:
     return yes()
 
 
-def _checked_float(node: Node) -> Verdict:
+def checked_float(node: Node) -> Verdict:
     if node.types[0].dtype not in ("f32", "f64"):
         return no(f"`{node.op}` computes with f32 and f64, not {node.types[0].dtype}")
-    return _checked(node)
+    return checked(node)
 
 
 # ---- pooling ---------------------------------------------------------------------------------------------------------
@@ -54,7 +52,7 @@ class Window:
     count: Expr | int
 
 
-def _outer(c: Context) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
+def outer_loops(c: Context) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
     """Loops over leading dimensions and over output points."""
     space = _space(c.node)
     lead, extents = c.node.shape[:-space], c.node.shape[-space:]
@@ -118,15 +116,15 @@ def _overlap(first: Index, size: int, low: int, high: int) -> Expr | int:
     return apply("sub", end, begin)
 
 
-@lowering("max_pool", check=_checked)
+@lowering("max_pool", check=checked)
 def max_pool(c: Context) -> list[Nest]:
-    batch, points = _outer(c)
+    batch, points = outer_loops(c)
     return _pool(c, "max", _windows(c, points, c.node.attrs["dilation"]), batch, points)
 
 
-@lowering("avg_pool", check=_checked_float)
+@lowering("avg_pool", check=checked_float)
 def avg_pool(c: Context) -> list[Nest]:
-    batch, points = _outer(c)
+    batch, points = outer_loops(c)
     return _pool(c, "mean", _windows(c, points, (1,) * len(points)), batch, points)
 
 
@@ -149,84 +147,13 @@ def _adaptive(c: Context, points: Sequence[Loop]) -> list[Window]:
     return found
 
 
-@lowering("adaptive_avg_pool", check=_checked_float)
+@lowering("adaptive_avg_pool", check=checked_float)
 def adaptive_avg_pool(c: Context) -> list[Nest]:
-    batch, points = _outer(c)
+    batch, points = outer_loops(c)
     return _pool(c, "mean", _adaptive(c, points), batch, points)
 
 
-@lowering("adaptive_max_pool", check=_checked)
+@lowering("adaptive_max_pool", check=checked)
 def adaptive_max_pool(c: Context) -> list[Nest]:
-    batch, points = _outer(c)
+    batch, points = outer_loops(c)
     return _pool(c, "max", _adaptive(c, points), batch, points)
-
-
-# ---- resampling ------------------------------------------------------------------------------------------------------
-
-
-def _rounding(dtype: str) -> Callable[[float], float]:
-    """Round to the precision in which eager computes source positions."""
-    return float if dtype == "f64" else lambda x: float(unpack("f", pack("f", x))[0])
-
-
-@lowering("upsample_nearest", check=_checked)
-def upsample_nearest(c: Context) -> list[Nest]:
-    batch, points = _outer(c)
-    extents = c.node.inputs[0].shape[-len(points) :]
-    place = [_nearest(c, point, extent, scale) for point, extent, scale in zip(points, extents, c.node.attrs["scales"])]
-    loops = (*batch, *points)
-    return [c.nest(loops, store(c.out, loops, c.read(0, *batch, *place)))]
-
-
-def _nearest(c: Context, point: Loop, extent: int, scale: float) -> Index:
-    """⌊o·scale⌋ (or of o + ½), rounded as eager rounds; as a quotient where that agrees at every point."""
-    precision = "f64" if c.dtype == "f64" else "f32"
-    rounded = _rounding(precision)
-    step, shift = rounded(scale), 0.5 if c.node.attrs["exact"] else 0.0
-    wanted = [min(int(rounded((o + shift) * step)), extent - 1) for o in range(point.extent)]
-    o, out = as_index(point), point.extent
-    for simple in (o * extent // out, (o * 2 + 1) * extent // (2 * out)):
-        if [simple.evaluate({point.var: i}) for i in range(out)] == wanted:
-            return simple
-    moved: Expr = Number(o, precision)
-    if shift:
-        moved = apply("add", moved, Const(shift, precision))
-    source = cast(apply("floor", apply("mul", moved, Const(step, precision))), "i64")
-    return indirect(apply("minimum", source, Const(extent - 1, "i64")), extent)
-
-
-@lowering("upsample_linear", check=_checked_float)
-def upsample_linear(c: Context) -> list[Nest]:
-    """Each point is a weighted mean of the two nearest places per dimension, the last dimension first."""
-    batch, points = _outer(c)
-    extents = c.node.inputs[0].shape[-len(points) :]
-    sides = [
-        _neighbours(c, point, extent, scale) for point, extent, scale in zip(points, extents, c.node.attrs["scales"])
-    ]
-    loops = (*batch, *points)
-    corners = [c.read(0, *batch, *(side[0][which] for side, which in zip(sides, corner)))
-               for corner in product((0, 1), repeat=len(points))]  # fmt: skip
-    for _, weight in reversed(sides):
-        rest = apply("sub", Const(1.0, c.dtype), weight)
-        corners = [
-            apply("add", apply("mul", rest, low), apply("mul", weight, high))
-            for low, high in zip(corners[::2], corners[1::2])
-        ]
-    return [c.nest(loops, store(c.out, loops, corners[0]))]
-
-
-def _neighbours(c: Context, point: Loop, extent: int, scale: float) -> tuple[tuple[Index, Index], Expr]:
-    """The two places around a source position, and the second one's weight."""
-    o = Number(as_index(point), c.dtype)
-    if c.node.attrs["align_corners"]:
-        step = (extent - 1) / (point.extent - 1) if point.extent > 1 else 0.0
-        position = apply("mul", o, Const(_rounding(c.dtype)(step), c.dtype))
-    else:
-        half, step = Const(0.5, c.dtype), _rounding(c.dtype)(scale)
-        moved = apply("sub", apply("mul", apply("add", o, half), Const(step, c.dtype)), half)
-        position = apply("maximum", moved, Const(0.0, c.dtype))
-    last = Const(extent - 1, "i64")
-    first = apply("minimum", cast(apply("floor", position), "i64"), last)
-    second = apply("minimum", apply("add", first, Const(1, "i64")), last)
-    weight = apply("minimum", apply("sub", position, cast(first, c.dtype)), Const(1.0, c.dtype))
-    return (indirect(first, extent), indirect(second, extent)), weight
