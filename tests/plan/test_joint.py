@@ -12,7 +12,7 @@ from strop.core.config import Layouts, Options
 from strop.core.problem import Problem
 from strop.loops.ir import Nest
 from strop.plan import joint
-from strop.plan.layouts import to_lay_out
+from strop.plan.layouts import channel_dims, to_lay_out
 from strop.session import Session
 
 
@@ -84,3 +84,34 @@ def test_a_nest_alone_does_not_get_what_its_neighbours_would_pay_for(network):
 def test_unknown_ways_are_refused():
     with pytest.raises(Problem, match="layouts must be one of joint, channels_last, blocked, apart"):
         Options(layouts="sideways")
+
+
+class RowsAsImages(nn.Module):
+    """A layer norm over channels, whose result a depthwise convolution reads through a transposed view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 32, 4, 4)
+        self.norm, self.deep, self.last = nn.LayerNorm(32), nn.Conv2d(32, 32, 7, 1, 3, groups=32), nn.LayerNorm(32)
+
+    def forward(self, x):
+        x = self.norm(self.stem(x).permute(0, 2, 3, 1))
+        return x + self.last(self.deep(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1))
+
+
+def test_channels_are_found_where_they_are():
+    torch.manual_seed(0)
+    model, x = RowsAsImages().eval(), torch.randn(1, 3, 40, 48)
+    with torch.no_grad():
+        session = Session(model, (x,), options=Options(cache=False, check=True), threads=1)
+        torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-5)
+    stored = {b.name: b.shape for nest in session.nests for b in nest.writes}
+    assert stored["norm.layer_norm"] == (1, 16, 18, 32)
+    assert stored["deep.conv"] == (1, 10, 12, 32)
+
+
+def test_channels_of_groups_are_no_windows():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv1d(8, 32, 3, padding=1), nn.ReLU(), nn.Conv1d(32, 32, 1, groups=2)).eval()
+    session = Session(model, (torch.randn(1, 8, 20),), options=Options(cache=False), threads=1)
+    assert channel_dims(list(session.lowered.nests)) == {}

@@ -64,3 +64,29 @@ def test_weights_that_l2_holds_are_applied_to_one_tile_of_many_rows_after_the_ot
         return text.index(" n.o in ") - text.index(" m0.o in ")
 
     assert order(128) < 0 < order(20_000)
+
+
+def one_by_one(channels, out, target):
+    """A 1×1 convolution between two of 3×3, every tensor in blocks of channels."""
+    torch.manual_seed(channels)
+    model = nn.Sequential(
+        nn.Conv2d(3, channels, 3), nn.Conv2d(channels, out, 1), nn.ReLU6(), nn.Conv2d(out, out, 3, groups=out)
+    ).eval()
+    x = torch.randn(1, 3, 15, 13)
+    options = Options(cache=False, target=target, layouts="blocked", strips=False)
+    session = Session(model, (x,), options=options, threads=1)
+    with torch.no_grad():
+        torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-5)
+    return session
+
+
+@pytest.mark.parametrize(("channels", "out"), [(16, 96), (24, 32), (8, 24)])
+def test_a_core_that_multiplies_as_fast_as_it_loads_computes_blocks_of_channels_side_by_side(channels, out):
+    nest = str(one_by_one(channels, out, "znver3").nests["1.conv"])
+    (abreast,) = set(re.findall(r"acc: f32\[\d+,(\d+),8\]", nest))
+    assert int(abreast) > 1 and out // 8 % int(abreast) == 0
+
+
+def test_one_block_after_the_other_where_products_take_longer_than_loads():
+    nest = str(one_by_one(32, 64, "znver4").nests["1.conv"])
+    assert re.search(r"acc: f32\[\d+,16\]", nest)

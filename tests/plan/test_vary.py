@@ -9,7 +9,8 @@ from plan.test_space import batch, evaluate, main_nest, norm, pointwise, product
 from strop.core.target import Target
 from strop.loops.primitives import ready
 from strop.plan.explain import nest as explain_nest
-from strop.plan.schedule import Recipe, schedule
+from strop.plan.recipe import Recipe
+from strop.plan.schedule import schedule
 from strop.plan.vary import made, ranked
 
 ZEN3, ZEN4, N1 = (Target.find(name) for name in ("znver3", "znver4", "neoverse-n1"))

@@ -25,7 +25,8 @@ from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.cost import guess
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
-from strop.plan.schedule import Recipe, schedule
+from strop.plan.recipe import Recipe
+from strop.plan.schedule import schedule
 from strop.plan.strips import Strips, in_strips, together
 
 

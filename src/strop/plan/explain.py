@@ -10,7 +10,7 @@ from strop.loops.ir import Nest
 from strop.plan.calls import Call
 from strop.plan.choose import anonymised, canonicalise
 from strop.plan.cost import Cost, estimate
-from strop.plan.schedule import Recipe
+from strop.plan.recipe import Recipe
 from strop.plan.space import Schedule
 from strop.plan.vary import Ranked, made, ranked, short
 

@@ -56,20 +56,39 @@ class Chosen:
 
 
 def choose(
-    steps: Sequence[Step], wanted: Sequence[Buffer], pads: Pads, lanes: int, price: Price, policy: Layouts
+    steps: Sequence[Step],
+    wanted: Sequence[Buffer],
+    pads: Pads,
+    lanes: int,
+    price: Price,
+    policy: Layouts,
+    channels: Mapping[Buffer, int] | None = None,
 ) -> Chosen:
-    """Layouts for the wanted tensors, by the policy: all together, all alike, or each nest for itself."""
-    work = _Joint(steps, wanted, pads, lanes, price)
+    """Layouts for the wanted tensors, by the policy: all together, all alike, or each nest for itself.
+
+    `channels` names the tensors whose channels are not in dimension 1.
+    """
+    work = _Joint(steps, wanted, pads, lanes, price, channels)
     return work.applied(work.states(policy))
 
 
 class _Joint:
-    def __init__(self, steps: Sequence[Step], wanted: Sequence[Buffer], pads: Pads, lanes: int, price: Price) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        wanted: Sequence[Buffer],
+        pads: Pads,
+        lanes: int,
+        price: Price,
+        channels: Mapping[Buffer, int] | None = None,
+    ) -> None:
         self.steps, self.wanted, self.price = list(steps), list(wanted), price
+        at = {b: (channels or {}).get(b, 1) for b in wanted}
         self.layouts = {
-            b: (channels_last(len(b.shape), pads.get(b)), blocked(len(b.shape), lanes, pads.get(b))) for b in wanted
+            b: (channels_last(len(b.shape), pads.get(b), dim), blocked(len(b.shape), lanes, pads.get(b), dim))
+            for b, dim in at.items()
         }
-        self.free = {b for b in wanted if b.shape[1] % lanes == 0 and b.shape[1] > lanes}
+        self.free = {b for b, dim in at.items() if b.shape[dim] % lanes == 0 and b.shape[dim] > lanes}
         self.free -= _tangled(steps) | _summed_up(steps)
         self.nests = [(i, step, _sides(step, self.free)) for i, step in enumerate(self.steps) if isinstance(step, Nest)]
         self.nests = [(i, nest, sides) for i, nest, sides in self.nests if sides.touched]

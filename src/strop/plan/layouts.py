@@ -23,7 +23,7 @@ from strop.plan.joint import Chosen, Pads, Price, choose
 def choose_layouts(steps: list[Step], given: Collection[str], lanes: int, price: Price, policy: Layouts) -> Chosen:
     """Layouts for every tensor but those in `given`, which have theirs; `price` says what a nest would cost."""
     steps, wanted, pads = to_lay_out(steps, given)
-    return choose(steps, wanted, pads, lanes, price, policy)
+    return choose(steps, wanted, pads, lanes, price, policy, channel_dims(steps))
 
 
 def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Step], list[Buffer], Pads]:
@@ -31,6 +31,12 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
     nests = [step for step in steps if isinstance(step, Nest)]
     groups = _Groups()
     windowed: set[Buffer] = set()
+    channels = channel_dims(steps)
+
+    def space(buffer: Buffer, index: tuple[Index, ...]) -> tuple[Index, ...]:
+        channel = channels.get(buffer, 1)
+        return tuple(part for dim, part in enumerate(index) if dim not in (0, channel))
+
     for nest in nests:
         inner = [loop.var for loop in nest.all_loops if loop.kind == "reduce"]
         touched: list[tuple[Buffer, tuple[Index, ...]]] = []
@@ -38,16 +44,17 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
             touched += [(load.buffer, load.index) for load in loads(store)]
             touched.append((store.target, store.index))
         spatial = [(b, i) for b, i in touched if b.space in ("arena", "input", "output") and 3 <= len(b.shape) <= 5]
-        written = [store.index for store in nest.stores if store.target.space != "scratch"]
+        written = [space(store.target, store.index) for store in nest.stores if store.target.space != "scratch"]
         for buffer, index in spatial:
-            if any(_window(index, other, inner) for other in written if len(other) == len(index)):
+            here = space(buffer, index)
+            if any(_window(here, other, inner) for other in written if len(other) == len(here)):
                 windowed.add(buffer)
         if any(isinstance(item, Nest) for item in nest.body):
             windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in dict(spatial))
             if tiled := _read_in_tiles(nest) & dict(spatial).keys():
                 windowed |= tiled | {b for b in nest.writes if b in dict(spatial)}
         for (a, i), (b, j) in pairwise(spatial):
-            if len(a.shape) == len(b.shape) and _aligned(i, j):
+            if len(a.shape) == len(b.shape) and _aligned(space(a, i), space(b, j)):
                 groups.join(a, b)
     fixed = {b for step in steps if isinstance(step, LibraryCall) for b in (*step.inputs, *step.outputs)}
     fixed |= {b for b in _buffers(steps) if b.name in given}
@@ -58,6 +65,38 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
     return steps, inside, _pads(steps)
 
 
+def channel_dims(steps: list[Step]) -> dict[Buffer, int]:
+    """Which dimension holds the channels of those tensors where it is not dimension 1.
+
+    A tensor that was made row by row (by a layer norm, by a linear layer) and is read by a convolution through a
+    transposed view lies channels last from the start: windows move over its dimension 1.
+    """
+    moved: dict[Buffer, set[int]] = {}
+    for nest in (step for step in steps if isinstance(step, Nest)):
+        inner = {loop.var for loop in nest.all_loops if loop.kind == "reduce"}
+        for load in (load for store in nest.stores for load in loads(store)):
+            if 3 <= len(load.buffer.shape) <= 5:
+                moved.setdefault(load.buffer, set()).update(_moving(load, inner))
+    found = {}
+    for buffer, dims in moved.items():
+        still = [dim for dim in range(1, len(buffer.shape)) if dim not in dims]
+        if 1 in dims and len(still) == 1:
+            found[buffer] = still[0]
+    return found
+
+
+def _moving(load: Load, inner: set[Var]) -> set[int]:
+    """Dimensions in which windows reach over the edge or overlap; the channels of groups do neither."""
+    found = set()
+    for dim, part in enumerate(load.index):
+        reach = sum(abs(part.coefficient(var) or 0) * var.extent for var in part.vars & inner)
+        steps = [abs(part.coefficient(var) or 0) for var in part.vars - inner]
+        edge = load.other == 0 and any(g.index == part and g.extent == load.buffer.shape[dim] for g in load.guards)
+        if edge or any(0 < step < reach for step in steps):
+            found.add(dim)
+    return found
+
+
 BORDER = ".inside"
 FEWEST_PLACES = 4  # around one that make a window
 FARTHEST = 64  # pixels from one to another of them
@@ -66,12 +105,12 @@ NARROWEST_TURNED = 4  # columns of a result that may be written as it lies
 
 def _window(read: tuple[Index, ...], written: tuple[Index, ...], inner: list[Var]) -> bool:
     """The position in the same dimension of the result plus a reduce variable: a window moves over space."""
-    return any(a.vars & b.vars and any(v in inner for v in a.vars) for a, b in zip(read[2:], written[2:]))
+    return any(a.vars & b.vars and any(v in inner for v in a.vars) for a, b in zip(read, written))
 
 
 def _aligned(a: tuple[Index, ...], b: tuple[Index, ...]) -> bool:
     """Whether two accesses walk over space together."""
-    return all(bool(x.vars & y.vars) or x.is_const or y.is_const for x, y in zip(a[2:], b[2:]))
+    return all(bool(x.vars & y.vars) or x.is_const or y.is_const for x, y in zip(a, b))
 
 
 def _over_the_edge(nest: Nest) -> list[Load]:

@@ -7,14 +7,10 @@ as many lines as a square has rows stay open on each side.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from strop.core.dtypes import SIZES
+from strop.core.dtypes import BYTES, SIZES
 from strop.loops.ir import Load, Loop, Nest, loads
 from strop.loops.primitives import Reorder, Split, Unroll, Vectorise
-
-if TYPE_CHECKING:
-    from strop.plan.schedule import Recipe
+from strop.plan.recipe import Recipe
 
 MOST_STATEMENTS = 2
 
@@ -24,11 +20,28 @@ def schedule_turn(recipe: Recipe) -> bool:
     nest = recipe.nest
     inner = nest.loops[-1]
     across = _across(nest, inner)
+    if across is not None and all(s.target.dtype in BYTES for s in nest.stores) and 1 < inner.extent <= 4:
+        _pixels(recipe, across, inner)
+        return True
     if across is None or inner.extent < 2 or any(SIZES[s.target.dtype] != 4 for s in nest.stores):
         return False
     recipe.order(*(loop.name for loop in nest.loops if loop not in (across, inner)), across.name, inner.name)
     turn(recipe, across.name, inner.name)
     return True
+
+
+def _pixels(recipe: Recipe, across: Loop, channels: Loop) -> None:
+    """Channels that become bytes side by side: vectors along what is read, all channels of a pixel together."""
+    name, lanes = recipe.name, recipe.target.lanes("f32")
+    rest = [loop.name for loop in recipe.nest.loops if loop not in (across, channels)]
+    row = across.name
+    if across.extent > lanes:
+        recipe.do(Split(name, across.name, lanes, tail="rest"))
+        rest.append(f"{across.name}.o")
+        row = f"{across.name}.i"
+    recipe.order(*rest, channels.name, row)
+    recipe.do(Unroll(name, channels.name))
+    recipe.do(Vectorise(name, row))
 
 
 def turn(recipe: Recipe, across: str, along: str) -> None:

@@ -19,7 +19,7 @@ from strop.loops.ir import Nest
 from strop.loops.packing import Pack, PrefetchNext
 from strop.loops.primitives import Reorder, Sink, Split, Unroll, Vectorise, ready
 from strop.plan.cost import Cost, estimate, guess
-from strop.plan.schedule import Recipe
+from strop.plan.recipe import Recipe
 
 MOST_ROWS, MOST_VECTORS = 14, 6
 STEPS = (2, 4, 8)
