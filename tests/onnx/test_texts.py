@@ -52,6 +52,13 @@ def test_texts_that_are_moved_and_looked_up_run_natively(how):
     assert run._texts.compiled is not None and run._texts.compiled._arrays is not None
 
 
+def test_a_model_can_be_compiled_for_texts_that_are_given():
+    made = model([helper.make_node("Identity", ["x"], ["moved"]), LOOKED_UP["one hot"]],
+                 [("x", TensorProto.STRING, [None, 2])], [("y", TensorProto.FLOAT)])  # fmt: skip
+    run = compile_onnx(made, {"x": WORDS})
+    np.testing.assert_array_equal(run.run({"x": WORDS})["y"], expected(made, {"x": WORDS})[0])
+
+
 def test_texts_that_come_out_as_they_went_in_stay_themselves():
     looked_up = helper.make_node("LabelEncoder", ["x"], ["z"], keys_strings=["cat", "dog"], values_int64s=[5, 6],
                                  default_int64=-9, **ML)  # fmt: skip

@@ -152,6 +152,10 @@ class CompiledOnnx(CompiledModule):
             args.append(torch.from_numpy(value))
         return args
 
+    @property
+    def takes_texts(self) -> bool:
+        return bool(self._texts.names)
+
     def arguments(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The inputs in the model's order; a Problem for missing, unknown and ill-typed ones."""
         unknown = next((name for name in feeds if name not in self.input_names), None)
@@ -335,6 +339,9 @@ def compile_onnx(
     options, journal = options or Options.from_environment(), journal or Journal()
     made = CompiledOnnx(model, options, journal, build or default_build, trace)
     given: Sequence[Any] | None = (args,) if isinstance(args, Tensor) else ()
+    if made.takes_texts and isinstance(args, Mapping) and args:
+        made.run(args)
+        return made
     if isinstance(args, Mapping):
         given = made.arguments(args)
     elif not isinstance(args, Tensor):
