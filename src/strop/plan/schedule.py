@@ -1,8 +1,8 @@
 """Default schedules: for each nest a list of passes that a person could have written.
 
-Four kinds of nest, told apart by shape alone: walks that end early, pointwise (one vector loop), contractions (a register
-tile under outer loops, operands packed in the order in which they are read) and rows (several passes over scratch, each
-vectorised).
+Four kinds of nest, told apart by shape alone: walks that end early, pointwise (one vector loop), contractions (a
+register tile under outer loops, operands packed in the order in which they are read) and rows (several passes over
+scratch, each vectorised).
 """
 
 from __future__ import annotations
