@@ -154,8 +154,8 @@ def measure(operator: Operator, threads: int, rounds: int) -> Measured:
 
 
 def compiled(module: nn.Module, inputs: tuple[Tensor, ...], threads: int) -> tuple[nn.Module, Pair]:
-    """The module that `strop.compile` returns, and its program."""
-    options = Options.from_environment(cache=False, threads=threads)
+    """The module that `strop.compile` returns, and its program, whole: strips would do copies at the border along."""
+    options = Options.from_environment(cache=False, threads=threads, strips=False)
     made: list[Pair] = []
 
     def build(graph: Graph, options: Options, journal: Journal, threads: int) -> Pair:
