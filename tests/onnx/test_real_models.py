@@ -44,5 +44,5 @@ def test_equals_onnxruntime(real):
         torch.set_num_threads(threads)
     assert list(got) == list(expected)
     for name, value in expected.items():
-        assert difference(value, got[name]) <= TOLERANCE, name
-        np.testing.assert_array_equal(got[name], again[name])
+        for found in (got[name], again[name]):  # what grows is compiled after the first run
+            assert difference(np.asarray(value), np.asarray(found)) <= TOLERANCE, name
