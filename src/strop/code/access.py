@@ -268,9 +268,8 @@ class Access:
             back = 0
         steps = tuple(step + back for step in steps)
         whole = self._vector_load(buffer, start - back, replace(chunk, active=max(steps) + 1))
-        places = ", ".join(f"i32 {step}" for step in (*steps, *(0 for _ in range(lanes - chunk.active))))
-        kind = type_of(buffer.dtype, lanes)
-        mixed = frame.code.let(f"shufflevector {kind} {whole.name}, {kind} poison, <{lanes} x i32> <{places}>")
+        picks = (*steps, *(0 for _ in range(lanes - chunk.active)))
+        mixed = frame.code.shuffle(type_of(buffer.dtype, lanes), whole.name, "poison", picks)
         return Value(mixed, buffer.dtype, lanes)
 
     def _masked_load(self, buffer: Buffer, pointer: str, mask: str, lanes: int, other: str) -> str:

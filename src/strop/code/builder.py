@@ -7,7 +7,7 @@ are written `<16 x float>`; `lanes` = 0 means scalar. Constants are printed in t
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 #: our dtypes → LLVM element types in registers
 ELEMENT = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "bool": "i1", "u8": "i32", "i8": "i32"}
@@ -115,6 +115,11 @@ class Block:
     def select(self, condition: str, a: str, b: str, dtype: str, lanes: int) -> str:
         kind = type_of(dtype, lanes)
         return self.let(f"select {type_of('bool', lanes)} {condition}, {kind} {a}, {kind} {b}")
+
+    def shuffle(self, kind: str, a: str, b: str, picks: Sequence[int]) -> str:
+        """Elements of two vectors of a type; those of the second count on from the first's."""
+        places = ", ".join(f"i32 {pick}" for pick in picks)
+        return self.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{places}>")
 
     def splat(self, value: str, dtype: str, lanes: int) -> str:
         kind = type_of(dtype, lanes)

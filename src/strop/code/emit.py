@@ -340,11 +340,8 @@ class _Emitter:
         while lanes > 1:
             half = lanes // 2
             kind = type_of(dtype, lanes)
-            parts = []
-            for start in (0, half):
-                picks = ", ".join(f"i32 {start + i}" for i in range(half))
-                parts.append(code.let(f"shufflevector {kind} {value.name}, {kind} poison, <{half} x i32> <{picks}>"))
-            a, b = (Value(p, dtype, half) for p in parts)
+            halves = (range(half), range(half, lanes))
+            a, b = (Value(code.shuffle(kind, value.name, "poison", part), dtype, half) for part in halves)
             value = self._combine(store.reduce, a, b)
             lanes = half
         return Value(code.let(f"extractelement <1 x {type_of(dtype)}> {value.name}, i64 0"), dtype, 0)

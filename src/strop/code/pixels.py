@@ -26,7 +26,7 @@ def picked(code: Block, vectors: Sequence[str], lanes: int) -> str:
     for vector, start, end in zip(vectors, first, ends):
         places = (lane * channels for lane in range(lanes))
         picks = [lanes + place - start if start <= place < end else lane for lane, place in enumerate(places)]
-        result = _shuffled(code, kind, result, vector, picks)
+        result = code.shuffle(kind, result, vector, picks)
     return result
 
 
@@ -40,11 +40,6 @@ def side_by_side(code: Block, vectors: Sequence[str], lanes: int) -> list[str]:
         for channel in range(1, channels):
             kept = [pixel if channel == 1 and which == 0 else lane for lane, (pixel, which) in enumerate(places)]
             picks = [lanes + pixel if which == channel else old for (pixel, which), old in zip(places, kept)]
-            mixed = _shuffled(code, kind, mixed, vectors[channel], picks)
+            mixed = code.shuffle(kind, mixed, vectors[channel], picks)
         result.append(mixed)
     return result
-
-
-def _shuffled(code: Block, kind: str, a: str, b: str, picks: Sequence[int]) -> str:
-    places = ", ".join(f"i32 {pick}" for pick in picks)
-    return code.let(f"shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{places}>")

@@ -75,6 +75,4 @@ def _exchanged(
 def _shuffle(code: Block, a: str, b: str, dtype: str, lanes: int, picks: Sequence[int]) -> str:
     if a == b == "poison":
         return "poison"
-    kind = type_of(dtype, lanes)
-    places = ", ".join(f"i32 {pick}" for pick in picks)
-    return code.let(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{places}>")
+    return code.shuffle(type_of(dtype, lanes), a, b, picks)
