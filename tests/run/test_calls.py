@@ -248,6 +248,13 @@ def test_torch_compile_and_export_see_the_original() -> None:
     agree(torch.compile(fast, backend="eager", fullgraph=True)(x), fast.original(x))
     agree(torch.export.export(fast, (x,)).module()(x), fast.original(x))
     assert built.calls == 0
+    for _ in range(2):
+        fast(x)
+    torch._dynamo.reset()
+    agree(torch.compile(fast, backend="eager", fullgraph=True)(x), fast.original(x))
+    for strict in (True, False):
+        agree(torch.export.export(fast, (x,), strict=strict).module()(x), fast.original(x))
+    assert built.calls == 2
 
 
 @torch.no_grad()

@@ -44,6 +44,10 @@ def submodule(model: Net) -> None:
     model[2] = nn.Sigmoid()
 
 
+def reordered(model: Net) -> None:
+    model._modules["2"] = model._modules.pop("2")
+
+
 def load_assign(model: Net) -> None:
     model.load_state_dict({key: torch.rand_like(t) if t.is_floating_point() else t for key, t in
                            model.state_dict().items()}, assign=True)  # fmt: skip
@@ -63,6 +67,9 @@ CHANGES: dict[str, Callable[[Net], object]] = {
     "init": lambda m: nn.init.zeros_(m[3].weight),
     "no bias any more": lambda m: m[0].register_parameter("bias", None),
     "share_memory": lambda m: m.share_memory(),
+    "another order": reordered,
+    "another buffer": lambda m: setattr(m[1], "running_mean", torch.ones(4)),
+    "another storage": lambda m: m[0].weight.set_(torch.randn(4, 4)),
 }
 
 

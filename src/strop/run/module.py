@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.compiler import is_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling
 from torch.nn.modules import module as torch_module
 
 from strop.core.journal import Journal
@@ -50,7 +50,7 @@ class CompiledModule(nn.Module):
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if is_dynamo_compiling():
             return self._original(*args, **kwargs)
         dispatcher = self._dispatcher
         hot = dispatcher.hot
@@ -67,6 +67,8 @@ class CompiledModule(nn.Module):
             and hot.same()
         ):
             return hot.run(args)
+        if is_compiling():
+            return self._original(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._C._dynamo.guards import _empty_strided_cpu  # type: ignore[attr-defined]
 
 from strop.capture.types import DTYPES
 from strop.core.config import Options
@@ -21,12 +23,13 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
-from strop.run.threads import pool
+from strop.run.threads import Pool, pool
 
 Tensor = torch.Tensor
 _ALIGNMENT = 64
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+_as_argument: Callable[[int], Any] = ctypes.c_void_p.from_param
 
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
@@ -103,17 +106,15 @@ class _Bound:
 class _Frame:
     """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
 
-    def __init__(self, program: NativeProgram) -> None:
-        compiled = program.compiled
+    def __init__(self, compiled: Compiled, functions: Pool | None) -> None:
         self.bound: _Bound | None = None
         self.arena, self.arena_address = _memory(compiled.arena_bytes)
         stride = compiled.scratch_bytes
         self.scratch, scratch_address = _memory(stride * compiled.threads)
-        self.slots = (ctypes.c_void_p * max(compiled.slots, 1))()
-        self.status = ctypes.c_int64(0)
-        functions = program.pool
+        self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
+        self.status = array("q", [0])
         self.table = (ctypes.c_void_p * 8)(
-            ctypes.addressof(self.status),
+            self.status.buffer_info()[0],
             functions.parallel if functions else None,
             functions.thread_num if functions else None,
             functions.num_threads if functions else None,
@@ -122,8 +123,42 @@ class _Frame:
             stride,
             functions.barrier if functions else None,
         )
-        self.arguments = (ctypes.addressof(self.table), self.arena_address)
-        self.slots_address = ctypes.addressof(self.slots)
+        self.arguments: tuple[Any, ...] = ()
+
+    def bind(self, bound: _Bound, params: Sequence[int]) -> None:
+        """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
+        for slot, tensor in zip(params, bound.tensors):
+            self.slots[slot] = tensor.data_ptr()
+        places = ctypes.addressof(self.table), self.arena_address, bound.address, self.slots.buffer_info()[0]
+        self.arguments = tuple(map(_as_argument, places))
+        self.bound = bound
+
+
+class _Memory:
+    """What all calls of a program share: the parameters as they are now, and the frames that nobody uses."""
+
+    def __init__(self, compiled: Compiled, functions: Pool | None) -> None:
+        self.compiled = compiled
+        self.functions = functions
+        self.bound: _Bound | None = None
+        self.frames: list[_Frame] = []
+
+    def take(self, bound: _Bound) -> _Frame:
+        """A frame for one call, to be given back to `frames`."""
+        try:
+            frame = self.frames.pop()
+        except IndexError:
+            frame = _Frame(self.compiled, self.functions)
+        if frame.bound is not bound:
+            frame.bind(bound, self.compiled.params)
+        return frame
+
+    def done(self, frame: _Frame) -> None:
+        """Give a frame back after a call; an error that it met is raised here."""
+        failed, frame.status[0] = frame.status[0], 0
+        self.frames.append(frame)
+        if failed:
+            raise OutOfRange("index out of range in self")
 
 
 class NativeProgram:
@@ -131,10 +166,9 @@ class NativeProgram:
 
     def __init__(self, compiled: Compiled, options: Options) -> None:
         self.compiled = compiled
-        self.pool = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
+        functions = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
         self._library = jit.Library(compiled.code, target_for(options))
-        self._frames: list[_Frame] = []
-        self._bound: _Bound | None = None
+        self._memory = _Memory(compiled, functions)
         self._prepare = self._entry("strop_prepare") if compiled.prepare else None
         self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
         self._only = None
@@ -143,10 +177,13 @@ class NativeProgram:
         else:
             self._steps = [self._step(step) for step in compiled.steps]
         self._outputs = [(slot, DTYPES[dtype], shape) for slot, dtype, shape, made in compiled.outputs if not made]
+        self._fresh = [(slot, shape, _strides(shape), dtype) for slot, dtype, shape in self._outputs]
 
     def _entry(self, name: str) -> Any:
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        return kind(self._library.address(name))
+        """To be called with a frame's arguments as they are: it converts none."""
+        entry: Any = ctypes.CFUNCTYPE(None)(self._library.address(name))
+        entry.library = self._library
+        return entry
 
     # ---- parameters ----
 
@@ -156,39 +193,55 @@ class NativeProgram:
         held, address = _memory(self.compiled.packed_bytes)
         bound = _Bound(tensors, held, address)
         if self._prepare is not None:
-            frame = self._take(bound)
-            self._prepare(*frame.arguments, address, frame.slots_address)
-            self._give_back(frame)
-        self._bound = bound
+            frame = self._memory.take(bound)
+            self._prepare(*frame.arguments)
+            self._memory.frames.append(frame)
+        self._memory.bound = bound
 
     # ---- calls ----
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        bound = self._bound
-        if bound is None:
+        if self._memory.bound is None:
             self.bind(())
-            bound = self._bound
-            assert bound is not None
-        frame = self._take(bound)
+        frame, bound = self._frame()
         slots = frame.slots
         for slot, tensor in zip(self.compiled.inputs, inputs):
             slots[slot] = tensor.data_ptr()
+        made: list[Tensor] = []
+        for slot, shape, strides, dtype in self._fresh:
+            tensor = _empty_strided_cpu(shape, strides, dtype)
+            slots[slot] = tensor.data_ptr()
+            made.append(tensor)
         if self._only is not None:
-            made = []
-            for slot, dtype, shape in self._outputs:
-                tensor = torch.empty(shape, dtype=dtype)
-                slots[slot] = tensor.data_ptr()
-                made.append(tensor)
-            self._only(*frame.arguments, bound.address, frame.slots_address)
+            self._only(*frame.arguments)
             results = tuple(made)
         else:
-            results = self._run_steps(frame, inputs, bound)
-        if frame.status.value:
-            frame.status.value = 0
-            self._give_back(frame)
-            raise OutOfRange("index out of range in self")
-        self._give_back(frame)
+            results = self._run_steps(frame, bound, inputs, made)
+        self._memory.done(frame)
         return results
+
+    @property
+    def one(self) -> Callable[[Sequence[Tensor]], Tensor] | None:
+        """What a call does once parameters are bound, where it is one native entry with one result: see `_shortest`."""
+        if self._only is None or len(self._fresh) != 1 or len(self.compiled.outputs) != 1:
+            return None
+        return _shortest(self._only, self._memory, *self._fresh[0])
+
+    def _run_steps(
+        self, frame: _Frame, bound: _Bound, inputs: Sequence[Tensor], made: Sequence[Tensor]
+    ) -> tuple[Tensor, ...]:
+        tensors: dict[int, Tensor] = dict(zip(self.compiled.inputs, inputs))
+        tensors.update(zip(self.compiled.params, bound.tensors))
+        tensors.update((slot, tensor) for (slot, *_), tensor in zip(self._fresh, made))
+        with torch.no_grad():
+            for step in self._steps:
+                step(frame, tensors)
+        return tuple(tensors[slot] for slot, *_ in self.compiled.outputs)
+
+    def _frame(self) -> tuple[_Frame, _Bound]:
+        bound = self._memory.bound
+        assert bound is not None
+        return self._memory.take(bound), bound
 
     @property
     def writes_anywhere(self) -> bool:
@@ -203,20 +256,15 @@ class NativeProgram:
 
     def into(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """As a call, with inputs and results at addresses that the caller owns."""
-        bound, only = self._bound, self._only
-        assert bound is not None and only is not None
-        frame = self._take(bound)
+        only, (frame, _) = self._only, self._frame()
+        assert only is not None
         slots = frame.slots
         for slot, address in zip(self.compiled.inputs, inputs):
             slots[slot] = address
         for (slot, _, _), address in zip(self._outputs, outputs):
             slots[slot] = address
-        only(*frame.arguments, bound.address, frame.slots_address)
-        failed = frame.status.value
-        frame.status.value = 0
-        self._give_back(frame)
-        if failed:
-            raise OutOfRange("index out of range in self")
+        only(*frame.arguments)
+        self._memory.done(frame)
 
     @property
     def slots_of_inputs(self) -> list[int]:
@@ -234,9 +282,8 @@ class NativeProgram:
 
     def repeat(self, inputs: Sequence[int], outputs: Sequence[int], work: Sequence[int]) -> int:
         """As `into`, round after round (see `rounds`): the number of the round after the last one."""
-        bound, only = self._bound, self._only
-        assert bound is not None and only is not None
-        frame = self._take(bound)
+        only, (frame, _) = self._only, self._frame()
+        assert only is not None
         slots = frame.slots
         for slot, address in zip(self.compiled.inputs, inputs):
             slots[slot] = address
@@ -244,38 +291,9 @@ class NativeProgram:
             slots[slot] = address
         entry = ctypes.cast(only, ctypes.c_void_p).value
         table = (ctypes.c_int64 * len(work))(*work)
-        done = rounds.driver()(entry, *frame.arguments, bound.address, frame.slots_address, ctypes.addressof(table))
-        failed = frame.status.value
-        frame.status.value = 0
-        self._give_back(frame)
-        if failed:
-            raise OutOfRange("index out of range in self")
+        done = rounds.driver()(entry, *frame.arguments, ctypes.addressof(table))
+        self._memory.done(frame)
         return int(done)
-
-    def _run_steps(self, frame: _Frame, inputs: Sequence[Tensor], bound: _Bound) -> tuple[Tensor, ...]:
-        tensors: dict[int, Tensor] = dict(zip(self.compiled.inputs, inputs))
-        tensors.update(zip(self.compiled.params, bound.tensors))
-        for slot, dtype, shape in self._outputs:
-            tensors[slot] = torch.empty(shape, dtype=dtype)
-            frame.slots[slot] = tensors[slot].data_ptr()
-        with torch.no_grad():
-            for step in self._steps:
-                step(frame, tensors)
-        return tuple(tensors[slot] for slot, *_ in self.compiled.outputs)
-
-    def _take(self, bound: _Bound) -> _Frame:
-        try:
-            frame = self._frames.pop()
-        except IndexError:
-            frame = _Frame(self)
-        if frame.bound is not bound:
-            for slot, tensor in zip(self.compiled.params, bound.tensors):
-                frame.slots[slot] = tensor.data_ptr()
-            frame.bound = bound
-        return frame
-
-    def _give_back(self, frame: _Frame) -> None:
-        self._frames.append(frame)
 
     # ---- steps ----
 
@@ -284,10 +302,7 @@ class NativeProgram:
             entry = self._entry(step[1])
 
             def native(frame: _Frame, tensors: dict[int, Tensor]) -> None:
-                assert frame.bound is not None
-                entry(*frame.arguments, frame.bound.address, frame.slots_address)
-                if frame.status.value:
-                    return
+                entry(*frame.arguments)
 
             return native
         _, op, attrs, types, shapes, places, outputs, name = step
@@ -304,6 +319,34 @@ class NativeProgram:
                 frame.slots[slot] = dense.data_ptr()
 
         return library
+
+
+def _shortest(
+    entry: Any, memory: _Memory, place: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+) -> Callable[[Sequence[Tensor]], Tensor]:
+    """A call with everything looked up beforehand: the code of a small network takes one microsecond."""
+    free, take, places = memory.frames, memory.take, memory.compiled.inputs
+
+    def call(inputs: Sequence[Tensor]) -> Tensor:
+        bound = memory.bound
+        assert bound is not None
+        frame = take(bound)
+        slots = frame.slots
+        for slot, tensor in zip(places, inputs):
+            slots[slot] = tensor.data_ptr()
+        result: Tensor = _empty_strided_cpu(shape, strides, dtype)
+        slots[place] = result.data_ptr()
+        entry(*frame.arguments)
+        if frame.status[0]:
+            memory.done(frame)
+        free.append(frame)
+        return result
+
+    return call
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return torch.empty(shape, device="meta").stride()
 
 
 def _reader(place: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:

@@ -1,32 +1,26 @@
 """What a compiled graph takes for granted about its module, watched in one flat pass per call.
 
 A `State` holds every parameter, buffer and submodule with its identity, version counter, address and training flag.
-`state.same()` compares them with the last snapshot in a handful of C-level loops (about 0.18 µs per tensor, no walk of
-the module tree). What it sees: in-place writes, `.data = …`, `.to()`, `load_state_dict`, replaced parameters and
-submodules, `train()`/`eval()` on any submodule, added or removed forward hooks. Optimiser steps announce themselves
-through torch's global hook, because fused ones write past the version counters. What nobody can see (writes through
-`.data` views and NumPy) needs `refresh()`.
+`state.same()` compares them with the last snapshot (see `watch`; no walk of the module tree). What it sees: in-place
+writes, `.data = …`, `.to()`, `load_state_dict`, replaced parameters and submodules, `train()`/`eval()` on any
+submodule, added or removed forward hooks. Optimiser steps announce themselves through torch's global hook, because
+fused ones write past the version counters. What nobody can see (writes through `.data` views and NumPy) needs
+`refresh()`.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
-from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
-_version_of = attrgetter("_version")
-_pointer_of = torch._C.TensorBase.data_ptr
-_training_of = itemgetter("training")
-_flatten = chain.from_iterable
+from strop.run.watch import Same, Seen, looped, pointer_of, version_of, watch
 
 _watched: weakref.WeakSet[Watched] = weakref.WeakSet()
 _hook_lock = threading.Lock()
@@ -64,11 +58,10 @@ class State(Watched):
     def __init__(self, model: nn.Module) -> None:
         self.model = model
         self.lock = threading.RLock()
-        self.same: Callable[[], bool] = _never
+        self.same: Same = _never
         self.snapshot = Snapshot(0, -1, {}, False, "", ())
-        self._watch: Callable[[], Callable[[], bool]] = lambda: _never
         self._forms: dict[Any, int] = {}
-        self._versions: list[int] = []
+        self._seen: Seen | None = None
         self._position: dict[int, int] = {}
         self._constants: dict[int, tuple[Tensor, Any]] = {}
         self._generation = 0
@@ -98,14 +91,16 @@ class State(Watched):
     def written(self, seen: Snapshot, targets: Iterable[Tensor]) -> int:
         """Take note of a program's own writes; returns the epoch that has them (`seen`'s if others wrote as well)."""
         with self.lock:
-            if self.snapshot is not seen or self.same is _never:
+            if self.snapshot is not seen or self.same is _never or self._seen is None:
                 return seen.epoch
+            versions = self._seen.versions.copy()
             for tensor in targets:
                 position = self._position.get(id(tensor))
                 if position is not None:
-                    self._versions[position] = tensor._version
+                    versions[position] = tensor._version
             self.snapshot = replace(seen, epoch=seen.epoch + 1)
-            self.same = self._watch()
+            self._seen = replace(self._seen, versions=versions)
+            self.same = looped(self._seen)  # which is made sooner, and those who write have no short way
             return self.snapshot.epoch
 
     def _look_at_constants(self) -> list[Tensor]:
@@ -120,10 +115,11 @@ class State(Watched):
         named = dict(_named_tensors(self.model))
         constants = self._look_at_constants()
         unique = list({id(t): t for t in (*named.values(), *constants)}.values())
-        groups = [group for m in modules for group in (m._parameters, m._buffers, m._modules) if group]
-        hooks = [group for m in modules for group in (m._forward_hooks, m._forward_pre_hooks)]
-        empty = tuple(group for group in (*(m._modules for m in modules), *hooks) if not group)
-        held = [value for group in groups for value in group.values()]
+        kinds: list[tuple[dict[str, Any], ...]] = [(m._parameters, m._buffers, m._modules) for m in modules]
+        groups = [(group, tuple(group.values())) for kind in kinds for group in kind if group]
+        hooks: list[dict[int, Any]] = [g for m in modules for g in (m._forward_hooks, m._forward_pre_hooks)]
+        bare: list[dict[Any, Any]] = [*(kind[2] for kind in kinds), *hooks]
+        empty = tuple(group for group in bare if not group)
         hooked = [key for group in hooks for key in group]
         modes = [m.training for m in modules]
         obstacle = _obstacle(unique)
@@ -136,7 +132,6 @@ class State(Watched):
             self._generation,
         )  # fmt: skip
         self.addresses = frozenset(pointers)
-        self._versions = versions
         self._position = {id(t): i for i, t in enumerate(unique)}
         self.snapshot = Snapshot(
             epoch=self.snapshot.epoch + 1,
@@ -146,10 +141,8 @@ class State(Watched):
             obstacle=obstacle,
             storages=(storages, tuple(modules)),
         )
-        self._watch = partial(
-            _watcher, groups, held, unique, versions, pointers, modules, modes, empty, hooks, hooked
-        )  # fmt: skip
-        self.same = _never if obstacle else self._watch()
+        self._seen = Seen(groups, unique, versions, pointers, modules, modes, empty, hooks, hooked)
+        self.same = _never if obstacle else watch(self._seen)
 
 
 class Supplied(Watched):
@@ -168,7 +161,7 @@ class Supplied(Watched):
 
     def look(self, tensors: list[Tensor]) -> Snapshot:
         """The snapshot that describes these tensors; a new epoch when one of them changed."""
-        marks = list(map(_version_of, tensors)), list(map(_pointer_of, tensors))
+        marks = list(map(version_of, tensors)), list(map(pointer_of, tensors))
         if self._marks == marks:
             return self.snapshot
         with self._lock:
@@ -178,53 +171,6 @@ class Supplied(Watched):
             self.snapshot = Snapshot(self.snapshot.epoch + 1, 0, named, False, "", storages)
             self._marks = marks
             return self.snapshot
-
-
-def _watcher(
-    groups: list[dict[str, Any]],
-    held: list[Any],
-    tensors: list[Tensor],
-    versions: list[int],
-    pointers: list[int],
-    modules: list[nn.Module],
-    modes: list[bool],
-    empty: tuple[Any, ...],
-    hooks: list[Any],
-    hooked: list[int],
-) -> Callable[[], bool]:
-    """The comparison as a closure: nothing is looked up by name while a model is being called."""
-    end = object()
-    views: list[Iterable[Any]] = [*(group.values() for group in groups), (end,)]
-    expected = [*held, end]
-    dicts = [module.__dict__ if "training" in module.__dict__ else _Elsewhere(module) for module in modules]
-    used_hooks = [group for group in hooks if group]
-
-    def same() -> bool:
-        return (
-            all(map(is_, expected, _flatten(views)))
-            and list(map(_version_of, tensors)) == versions
-            and list(map(_pointer_of, tensors)) == pointers
-            and list(map(_training_of, dicts)) == modes
-            and not any(empty)
-            and (not used_hooks or list(_flatten(used_hooks)) == hooked)
-        )
-
-    def same_mode() -> bool:
-        return list(map(_training_of, dicts)) == modes and not any(empty)
-
-    if not groups and not tensors and not used_hooks:
-        return same_mode
-    return same
-
-
-class _Elsewhere:
-    """The attributes of a module that does not keep them itself: a compiled one's are its original's."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._module = module
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self._module, name)
 
 
 def _mark(tensor: Tensor) -> tuple[int, int]:
