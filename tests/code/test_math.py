@@ -351,7 +351,20 @@ def test_conversion_of_what_does_not_fit_is_defined() -> None:
 
 
 def test_every_pointwise_operator_has_code() -> None:
-    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, "dot4", "rank", "ult"}
+    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, "dot4", "rank", "ult", "exponent", "power_of_two"}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_exponents_are_powers_of_two_with_a_reciprocal(dtype: str) -> None:
+    kind, whole = NUMPY[dtype], "i32" if dtype == "f32" else "i64"
+    info = np.finfo(kind)
+    x = np.array([0.0, info.smallest_subnormal, info.tiny, -0.3, 1.0, -7.9, info.max, np.inf], kind)
+    exponents = compiled("exponent", dtype, 8)(x)
+    assert exponents.dtype == NUMPY[whole] and np.all(np.diff(exponents[[0, 2, 3, 4, 5, 6, 7]]) > 0)
+    powers = compiled("power_of_two", whole, 8)(exponents)
+    largest = kind(2.0) ** (info.maxexp - 2)
+    assert powers.tolist() == [info.tiny, info.tiny, info.tiny, 0.25, 1.0, 4.0, largest, largest]
+    assert np.all(powers * (1 / powers) == 1) and np.all(1 / powers >= info.tiny)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])

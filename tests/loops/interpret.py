@@ -284,6 +284,17 @@ def _rank(x: float) -> int:
     return -1 if x != x else ~bits if bits < 0 else bits - 2**31
 
 
+def _exponent(x: float) -> int:
+    """For numbers that f32 holds."""
+    (bits,) = struct.unpack("<i", struct.pack("<f", x))
+    return bits & 0x7F800000
+
+
+def _power_of_two(bits: int) -> float:
+    (x,) = struct.unpack("<f", struct.pack("<i", min(max(bits, 1 << 23), 253 << 23)))
+    return float(x)
+
+
 def _truncdiv(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
@@ -295,6 +306,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softplus": lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x))),
     "sigmoid": lambda x: 1 / (1 + _exp(-x)), "tanh": math.tanh, "erf": math.erf, "erfc": math.erfc,
     "not": lambda x: not x if isinstance(x, bool) else ~x,
+    "exponent": _exponent, "power_of_two": _power_of_two,
     "rank": _rank, "ult": lambda a, b: a % 2**64 < b % 2**64, "isnan": lambda x: x != x, "isinf": lambda x: isinstance(x, float) and math.isinf(x),
     "add": lambda a, b: (a or b) if isinstance(a, bool) else a + b,
     "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,

@@ -1,7 +1,6 @@
-"""Reading and writing elements: addresses, vector loads of every stride, guards, masks, data-dependent indices.
+"""Reading and writing elements: vector loads of every stride, guards, masks, data-dependent indices.
 
-An address is a pointer for the loop variables plus a constant, so that unrolled code shares one register and uses the
-displacement of the instruction. How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a
+How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a
 vector load, another constant a handful of scalar loads (or, where an unrolled loop walks over the neighbours, a square
 that is turned in registers), a pattern within one vector a shuffle, the rest a gather.
 """
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from strop.code import pixels
+from strop.code.addresses import Addresses
 from strop.code.builder import CONVERTED, MEMORY, constant, stored, type_of
 from strop.code.frame import Chunk, Frame
 from strop.code.transpose import columns
@@ -43,52 +43,17 @@ class _Square:
     depth: int
 
 
-class Access:
+class Access(Addresses):
     """Loads and stores of one function. `evaluate` is how data-dependent indices get their value."""
 
     def __init__(self, frame: Frame, read: frozenset[Buffer], written: frozenset[Buffer], status: str) -> None:
-        self.frame = frame
-        self.pointers: dict[Buffer, str] = {}
+        super().__init__(frame)
         self.read = read
         self.written = written
         self.waiting: dict[_Square, dict[int, str]] = {}
         self.status = status
         self.hold_limit = 8
         self.evaluate: object = None
-
-    # ---- addresses ----
-
-    def pointer(self, buffer: Buffer, offset: Index) -> str:
-        """The address of a settled offset without its constant part, plus that constant."""
-        frame = self.frame
-        base = self._moving(buffer, Index(offset.terms))
-        if not offset.const:
-            return base
-        key = ("gep", base, offset.const, SIZES[buffer.dtype])
-        found = frame.find(key)
-        if found is None:
-            found = frame.code.let(f"getelementptr {MEMORY[buffer.dtype]}, ptr {base}, i64 {offset.const}")
-            frame.scope.values[key] = found
-        return found
-
-    def _moving(self, buffer: Buffer, terms: Index) -> str:
-        """The pointer for the variable part: one step per loop depth, each where it changes least often."""
-        frame = self.frame
-        if terms.is_const:
-            return self.pointers[buffer]
-        key = ("ptr", buffer, terms)
-        found = frame.find(key)
-        if found is not None:
-            return found
-        depth = frame.depth_of(terms)
-        inner = Index(tuple(t for t in terms.terms if frame.depth_of(Index((t,))) == depth))
-        outer = Index(tuple(t for t in terms.terms if frame.depth_of(Index((t,))) != depth))
-        base = self._moving(buffer, outer)
-        with frame.at(depth):
-            step = frame.scalar(inner)
-            made = frame.code.let(f"getelementptr inbounds {MEMORY[buffer.dtype]}, ptr {base}, i64 {step}")
-            frame.scope.values[key] = made
-        return made
 
     # ---- loads ----
 
@@ -131,10 +96,10 @@ class Access:
         return Value(constant(load.dtype, load.other), load.dtype)
 
     def _reusable(self, buffer: Buffer) -> bool:
-        return buffer not in self.written
+        return self.origin(buffer) not in self.written
 
     def _scalar_load(self, load: Load, offset: Index, guards: tuple[Guard, ...]) -> Value:
-        frame, buffer = self.frame, load.buffer
+        frame, buffer = self.frame, self.own(load.buffer)
         key = ("load", buffer, offset, guards, load.other)
         if self._reusable(buffer):
             found = frame.find(key)

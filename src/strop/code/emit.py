@@ -23,6 +23,7 @@ from strop.loops.primitives import in_parts, step_parts
 
 #: slots of the runtime table that every function receives as its first argument
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, BARRIER = range(8)
+BROADCASTING = 512  # bits of vectors whose instructions can read one element for all lanes
 LONGEST_VECTOR = 16  # elements of any target's vectors
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
 
@@ -63,6 +64,8 @@ class _Emitter:
         self.access = Access(self.frame, _looked_at(nest), frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
         self.access.evaluate = self.value
+        if target.vector_bits == BROADCASTING:
+            self.access.apart = _summed_in_pairs(nest)
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
         self.threaded = self.together or _divided(nest)
@@ -466,6 +469,19 @@ def _looked_at(nest: Nest) -> frozenset[Buffer]:
     """Buffers whose elements the nest itself may need again: what it writes to them cannot wait."""
     summed = (store.target for store in nest.stores if store.reduce)
     return frozenset((*nest.reads, *nest.all_scratch, *summed))
+
+
+def _summed_in_pairs(nest: Nest) -> frozenset[Buffer]:
+    """Scratch whose elements are added to what they are multiplied by: additions and products keep every port busy."""
+    factors = [
+        factor
+        for store in nest.stores
+        if store.reduce == "sum" and isinstance(store.value, Apply) and _is_product(store.value)
+        for factor in store.value.args
+        if isinstance(factor, Apply) and factor.op in ("add", "sub")
+    ]
+    terms = [term for factor in factors for term in factor.args if isinstance(term, Load)]
+    return frozenset(term.buffer for term in terms if term.buffer.space == "scratch")
 
 
 def _is_product(expr: Expr) -> bool:

@@ -26,6 +26,7 @@ ANY = ("f32", "f64", "i32", "i64", "bool")
 NUMBERS = ("f32", "f64", "i32", "i64")
 FLOATS = ("f32", "f64")
 WHOLE = ("i32", "i64", "bool")
+EXPONENT_BITS = {"f32": 0xFF << 23, "f64": 0x7FF << 52}
 
 
 def _in_f64(formula: Formula) -> Formula:
@@ -97,6 +98,18 @@ def _rank(x: Term) -> Term:
     return select(x.compare("uno", x), turned.lift(-1), turned)
 
 
+def _exponent(x: Term) -> Term:
+    """The bits of a number's exponent: ordered as sizes are, NaN and infinity last."""
+    return x.bits() & EXPONENT_BITS[x.dtype]
+
+
+def _power_of_two(x: Term) -> Term:
+    """The number with these bits as exponent, kept where its reciprocal is a normal number too."""
+    bits = EXPONENT_BITS["f32" if x.dtype == "i32" else "f64"]
+    lowest = bits & -bits
+    return x.call("llvm.smax", lowest).call("llvm.smin", bits - 2 * lowest).as_float()
+
+
 def _never(x: Term) -> Term:
     return x.make(constant("bool", False, x.lanes), "bool")
 
@@ -151,6 +164,8 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "isnan": (_is_nan, ANY),
     "isinf": (_is_infinite, ANY),
     "rank": (_rank, FLOATS),
+    "exponent": (_exponent, FLOATS),
+    "power_of_two": (_power_of_two, ("i32", "i64")),
     "ult": (lambda x, y: x.compare("ult", y), ("i32", "i64")),
     "add": (_operation("fadd", "add", "or"), ANY),
     "sub": (_operation("fsub", "sub"), NUMBERS),
@@ -186,7 +201,9 @@ def supports(op: str, dtype: str) -> bool:
 
 
 def result_dtype(op: str, dtype: str) -> str:
-    if op == "rank":
+    if op == "power_of_two":
+        return "f32" if dtype == "i32" else "f64"
+    if op in ("rank", "exponent"):
         return "i32" if dtype == "f32" else "i64"
     return "bool" if op in _TO_BOOL else dtype
 

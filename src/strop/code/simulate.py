@@ -32,7 +32,7 @@ class Pace:
 
 
 def use_of(kind: str, bits: int, ports: Ports) -> Use:
-    return ports.wide.get(kind, ports.uses[kind]) if bits > 256 else ports.uses[kind]
+    return ports.use(kind, bits)
 
 
 def passes(operation: Operation, ports: Ports) -> Iterator[tuple[str, str, float]]:

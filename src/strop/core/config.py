@@ -31,6 +31,7 @@ class Options:
     pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
     winograd: bool = True  #: allow Winograd's convolution
     strassen: bool = True  #: allow Strassen's matrix product
+    pairs: bool = True  #: allow matrix products of pairs
     strips: bool = True  #: let nests that hand large tensors on take turns on strips of rows
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
@@ -50,7 +51,7 @@ class Options:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
-        for name in ("pack", "winograd", "strassen", "strips", "cache", "check"):
+        for name in ("pack", "winograd", "strassen", "pairs", "strips", "cache", "check"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
 
@@ -66,7 +67,7 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", "winograd", "strassen", "strips", "check"):
+        for name in ("pack", "winograd", "strassen", "pairs", "strips", "check"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
         if text := environ.get("STROP_MEASURE", ""):
@@ -94,7 +95,7 @@ class Options:
     @property
     def code_key(self) -> str:
         """The part that generated code depends on, for the cache key."""
-        algorithms = f"winograd={self.winograd} strassen={self.strassen} strips={self.strips}"
+        algorithms = f"winograd={self.winograd} strassen={self.strassen} pairs={self.pairs} strips={self.strips}"
         return f"pack={self.pack} {algorithms} layouts={self.layouts} target={self.target}"
 
 

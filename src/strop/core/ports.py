@@ -51,6 +51,10 @@ class Ports:
     stale: str = ""  # ports that wait while a vector is stored that was not computed just now
     stores: int = 64  # stores that wait for their lines
 
+    def use(self, kind: str, bits: int) -> Use:
+        """What an operation of a class on vectors of so many bits takes."""
+        return self.wide.get(kind, self.uses[kind]) if bits > 256 else self.uses[kind]
+
 
 _ZEN = {
     "fma": Use("01", 4), "mul": Use("01", 3), "add": Use("23", 3), "max": Use("01", 2), "compare": Use("01", 4),

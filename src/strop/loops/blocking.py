@@ -151,7 +151,7 @@ class Lanes(Pass):
             return Store(partial[store.target, store.index], (index_of(at.var),), new.value, store.reduce)
 
         statements = [s for s in nest.body if isinstance(s, Store)]
-        reducing = [s for s in statements if s.reduce]
+        reducing = list({(s.target, s.index): s for s in statements if s.reduce}.values())
         start = [
             Store(
                 partial[s.target, s.index],

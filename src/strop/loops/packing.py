@@ -250,7 +250,7 @@ class PrefetchNext(Pass):
         asks = start.substitute({over: index_of(over) + 1}) + done * (lines * line)
         if lines > 1:  # each of the loads of a step asks for the line that lies as far from the first as it does
             looped = dict.fromkeys((over, *(loop.var for loop in whole.all_loops if loop.mode == "serial")), ZERO)
-            asks = asks + (load.offset.substitute(looped) - load.offset.const)
+            asks = asks + (load.offset.substitute(looped) - load.offset.const) % (lines * line)
         return replace(load, asks=asks)
 
 

@@ -20,6 +20,7 @@ from strop.loops.lower import Context
 from strop.loops.lower.contractions import transposed_without_copies
 from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
 from strop.plan.halving import Strassen, choose_strassen
+from strop.plan.pairing import Pairs, choose_pairs
 
 #: cycles per vector of channels and tile for transforming inputs and outputs, by the window's size and dimensions
 TRANSFORMS = {(4, 1): (9.0, 7.0), (6, 1): (22.0, 16.0), (4, 2): (50.0, 35.0), (6, 2): (190.0, 130.0)}
@@ -58,7 +59,7 @@ class Plain:
         return "transposed convolution point by point: its weights are not copied"
 
 
-Algorithm = Winograd | Strassen | Plain
+Algorithm = Winograd | Strassen | Pairs | Plain
 
 
 def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | None:
@@ -137,7 +138,10 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
     found: dict[Node, Algorithm] = {}
     for node in graph.nodes:
         chosen: Algorithm | None = choose_algorithm(node, target, threads) if options.winograd else None
-        if chosen is None and options.strassen and not _at_the_border(node, graph):
+        inside = not _at_the_border(node, graph)
+        if chosen is None and options.pairs and inside:
+            chosen = choose_pairs(node, target, threads)
+        if chosen is None and options.strassen and inside:
             chosen = choose_strassen(node, target, threads)
         if chosen is not None:
             found[node] = chosen

@@ -14,7 +14,8 @@ from strop.graph.ir import Node
 from strop.graph.rules.language import is_parametric
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
-from strop.loops.lower.strassen import PRODUCTS, Sizes, sizes_of, strassen, strassen_applies
+from strop.loops.lower.products import Sizes, sizes_of
+from strop.loops.lower.strassen import PRODUCTS, strassen, strassen_applies
 from strop.plan.tiles import FMA_LATENCY
 
 #: below, what is saved is less than what is spent around it

@@ -7,7 +7,7 @@ is chosen by `plan/joint.py`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from strop.core.config import Layouts
@@ -51,7 +51,8 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
                 windowed.add(buffer)
         if any(isinstance(item, Nest) for item in nest.body):
             windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in dict(spatial))
-            if tiled := _read_in_tiles(nest) & dict(spatial).keys():
+            tiled = _read_in_tiles(nest) | (_read_in_rows(nest) if contraction(nest) is None else set())
+            if tiled := tiled & dict(spatial).keys():
                 windowed |= tiled | {b for b in nest.writes if b in dict(spatial)}
         for (a, i), (b, j) in pairwise(spatial):
             if len(a.shape) == len(b.shape) and _aligned(space(a, i), space(b, j)):
@@ -130,6 +131,24 @@ def _read_in_tiles(nest: Nest) -> set[Buffer]:
         moving = tuple(Index(part.terms) for part in load.index)
         places.setdefault((load.buffer, moving), set()).add(tuple(part.const for part in load.index[2:]))
     return {buffer for (buffer, _), found in places.items() if len(found) >= FEWEST_PLACES and _near(found)}
+
+
+def _read_in_rows(nest: Nest) -> set[Buffer]:
+    """What is taken apart pixel by pixel, all channels of one at a time, for products of scratch."""
+    inner = [found for part in _parts(nest) if (found := contraction(part)) is not None]
+    if not any(load.buffer.space == "scratch" for found in inner for load in found.operands):
+        return set()
+    rows = [s for s in nest.stores if s.target.space == "scratch" and s.target.shape]
+    taken = [(load, s.index[-1]) for s in rows for load in loads(s) if len(load.index) > 2]
+    return {load.buffer for load, place in taken if load.index[1].vars & place.vars}
+
+
+def _parts(nest: Nest) -> Iterator[Nest]:
+    """The nests inside of a nest."""
+    for item in nest.body:
+        if isinstance(item, Nest):
+            yield item
+            yield from _parts(item)
 
 
 def _near(places: set[tuple[int, ...]]) -> bool:

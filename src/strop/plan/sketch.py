@@ -187,7 +187,7 @@ def _used(own: _Counts, spills: float, bits: int, ports: Ports) -> Iterable[tupl
     for kind, count in own.pieces.items():
         yield kind, ports.uses[kind].ports, count * ports.uses[kind].cycles
     for kind, count in own.kinds.items():
-        use = ports.wide.get(kind, ports.uses[kind]) if bits > 256 else ports.uses[kind]
+        use = ports.use(kind, bits)
         passes = {
             "load": max(1.0, bits / ports.load_bits), "store": max(1.0, bits / ports.store_bits),
         }.get(kind, max(1.0, bits / ports.pipe_bits))  # fmt: skip

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
-from strop.loops.index import Index, index_of
+from strop.loops.index import index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
 from strop.loops.lower import Context, as_index, store
 from strop.loops.lower.contractions import accumulate, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply
+from strop.loops.lower.products import Sizes, is_product, row_place, sizes_of
 
 #: of the quarters 11, 12, 21, 22 of the left factor, one row per product
 LEFT = ((1, 0, 0, 1), (0, 0, 1, 1), (1, 0, 0, 0), (0, 0, 0, 1), (1, 1, 0, 0), (-1, 0, 1, 0), (0, 1, 0, -1))
@@ -34,33 +34,11 @@ RESULT = ((1, 0, 0, 1, -1, 0, 1), (0, 0, 1, 0, 1, 0, 0), (0, 1, 0, 1, 0, 0, 0), 
 PRODUCTS = len(LEFT)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """A matrix product: rows of the input, what is summed up, columns of the result."""
-
-    rows: int
-    depth: int
-    columns: int
-    flat: bool  # rows are one dimension, so that those that fill up the last strip are cheap to leave out
-
-
-def sizes_of(node: Node) -> Sizes:
-    columns, depth = node.inputs[1].shape[:2]
-    outer = (node.shape[0], *node.shape[2:]) if node.op == "conv" else node.shape[:-1]
-    return Sizes(prod(outer), depth, columns, sum(extent > 1 for extent in outer) < 2)
-
-
 def strassen_applies(node: Node) -> Verdict:
     """Whether an operator can be computed this way, and why not."""
-    if node.op == "conv":
-        attrs, taps = node.attrs, prod(node.inputs[1].shape[2:])
-        plain = not attrs["transposed"] and attrs["groups"] == 1 and taps == 1 and set(attrs["stride"]) == {1}
-        if not plain or any(map(any, attrs["padding"])):
-            return no("Strassen's product computes convolutions of 1×1 taps at stride 1")
-    elif node.op != "linear":
-        return no("Strassen's product computes `linear` and 1×1 convolutions")
-    if node.dtype not in ("f32", "f64"):
-        return no(f"Strassen's product computes with f32 and f64, not {node.dtype}")
+    product = is_product(node)
+    if not product:
+        return product
     sizes = sizes_of(node)
     if sizes.depth % 2 or sizes.columns % 2:
         return no(f"Strassen's product halves the sum and the columns: {sizes.depth} and {sizes.columns}")
@@ -104,18 +82,6 @@ class _Plan:
     def blocks(self) -> int:
         return self.columns // self.block
 
-    def place(self, row: Index, channel: Index) -> tuple[Index, ...]:
-        """Where a row's element lies in the input or the result."""
-        shape = self.c.node.shape
-        outer = (shape[0], *shape[2:]) if self.c.node.op == "conv" else shape[:-1]
-        found = [index_of(0) for _ in outer]
-        several = [i for i, extent in enumerate(outer) if extent > 1]
-        for i in reversed(several[1:]):
-            found[i], row = row % outer[i], row // outer[i]
-        if several:
-            found[several[0]] = row
-        return (found[0], channel, *found[1:]) if self.c.node.op == "conv" else (*found, channel)
-
 
 def _combine_weights(plan: _Plan, target: Buffer) -> Nest:
     """W is the right factor turned: its rows are columns of the result."""
@@ -149,7 +115,7 @@ def _combine_rows(plan: _Plan, s: Loop, target: Buffer) -> Nest:
     f, p, ic = parallel("f", plan.strip), parallel("p", plan.rows), parallel("ic", plan.depth)
     pair = (as_index(s) * plan.strip + as_index(f)) * plan.rows + as_index(p)
     quarters = [
-        c.read(0, *plan.place(row, as_index(ic) + j * plan.depth))
+        c.read(0, *row_place(c.node, row, as_index(ic) + j * plan.depth))
         for row in (pair, (pair + plan.half) % plan.sizes.rows)  # what hangs over is read from the front, in vain
         for j in (0, 1)
     ]
@@ -171,7 +137,7 @@ def _results(plan: _Plan, m: Buffer, s: Loop, g: Loop, ob: Loop) -> Nest:
     if len(c.node.inputs) == 3:
         value = apply("add", value, c.read(2, column))
     guards = inside((row, plan.sizes.rows))
-    body.append(Nest((ti, tj), (replace(store(c.out, plan.place(row, column), value), guards=guards),)))
+    body.append(Nest((ti, tj), (replace(store(c.out, row_place(c.node, row, column), value), guards=guards),)))
     return Nest((r, oj), tuple(body), (tile,))
 
 

@@ -1,0 +1,110 @@
+"""Whether a matrix product is computed by products of pairs, and how.
+
+Chosen by the cycles that each way would take. Of six multiply-adds two become additions, which only pays where other
+ports add than multiply, and where what is read by every one of them does not keep the load ports busy for longer.
+Rows have to be scaled first, which their columns have to make up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from strop.core.target import Target
+from strop.graph.ir import Node
+from strop.graph.rules.language import is_parametric
+from strop.loops.ir import Nest
+from strop.loops.lower import Context
+from strop.loops.lower.pairs import PARTS, pairs
+from strop.loops.lower.products import Sizes, is_product, sizes_of
+
+EFFICIENCY_DIRECT, EFFICIENCY_PAIRS = 0.92, 0.92
+WORTH = 1.03  # times as fast, from which it is taken
+MULTIPLICATIONS, ADDITIONS = 4, 4  # for six terms
+FEWEST_IN_TILE, MOST_ROWS = 4, 14
+MOST_SIXES = 32  # of a section of the sum: the weights of a tile then stay in L1
+SCALING, SCALING_SECTION, SCALING_ROW = 6.0, 15.0, 40.0  # cycles per vector of a row, per section and per row
+ENDS, SECTION_ENDS = 6.0, 4.0  # cycles per vector of results, and per one of a section's
+TILE = 20.0  # cycles per tile: its last products are waited for
+WAITING = 0.3  # of the time that scaled rows take to come from where they are held
+MORE_STRIPS = 2  # than rows that fill an eighth of L2 make
+HIDDEN = 0.25  # of the bandwidth from some level that tiles may ask for without waiting
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`strip` times `rows` rows are scaled at a time; `rows` of them, `block` columns and `depth` sixes of terms make a
+    tile."""
+
+    strip: int
+    rows: int
+    block: int
+    depth: int
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return pairs(c, self.strip, self.rows, self.block, self.depth)
+
+    def __str__(self) -> str:
+        return f"products of pairs, tiles of {self.rows} rows and {self.block} columns, {PARTS * self.depth} terms each"
+
+
+def choose_pairs(node: Node, target: Target, threads: int) -> Pairs | None:
+    """Products of pairs where they take less time; None is the direct one."""
+    if not is_product(node) or not is_parametric(node.inputs[1]):
+        return None
+    sizes, lanes = sizes_of(node), target.lanes(node.dtype)
+    direct = sizes.rows * sizes.depth * sizes.columns / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT
+    made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target, threads))
+    cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
+    return best if WORTH * cycles < direct else None
+
+
+def _candidates(sizes: Sizes, lanes: int, target: Target, threads: int) -> Iterator[Pairs]:
+    """Tiles that fit the registers, in as few strips as L2 allows."""
+    sections = -(-sizes.depth // (PARTS * MOST_SIXES))
+    depth = -(-sizes.depth // (PARTS * sections))
+    held = 4 * PARTS * depth * sections
+    for vectors in (1, 2, 3):
+        if sizes.columns % (vectors * lanes):
+            continue
+        for rows in range(FEWEST_IN_TILE, MOST_ROWS + 1):
+            if rows * vectors + PARTS * vectors + 2 > target.vector_registers:
+                break
+            tiles = -(-sizes.rows // rows)
+            if tiles * rows != sizes.rows and not sizes.flat:
+                continue
+            few, many = (-(-tiles * rows * held // (target.l2 // part)) for part in (2, 8))
+            for strips in range(max(1, min(threads, tiles), few), min(tiles, many + MORE_STRIPS) + 1):
+                strip = -(-tiles // strips)
+                if sizes.flat or strips * strip == tiles:
+                    yield Pairs(strip, rows, vectors * lanes, depth)
+
+
+def _cycles(one: Pairs, sizes: Sizes, lanes: int, target: Target, threads: int) -> float:
+    strips = -(-sizes.rows // (one.strip * one.rows))
+    rows, vectors = strips * one.strip * one.rows, sizes.columns / lanes
+    sections = -(-sizes.depth // (PARTS * one.depth))
+    terms = PARTS * one.depth * sections
+    step = _step(one.rows, one.block // lanes, target)
+    scaled = 1 if 4 * terms * one.strip * one.rows <= target.l2 // 4 else 2
+    step += WAITING * 4 * PARTS * one.rows / target.bandwidth[scaled]
+    steps = rows / one.rows * sizes.columns / one.block * one.depth * sections
+    weights = 4 * terms * sizes.columns
+    level = next((i for i, held in ((1, target.l2 // 2), (2, target.l3 // 2)) if weights <= held), 3)
+    fetched = strips * weights / target.bandwidth[level] * (1 - HIDDEN)
+    tiles = rows / one.rows * sizes.columns / one.block * sections
+    ends = TILE * tiles + rows * vectors * (ENDS + (SECTION_ENDS * (sections + 1) if sections > 1 else 0))
+    scaling = rows * (SCALING * terms / lanes + SCALING_SECTION * sections + SCALING_ROW)
+    shared = 1 if strips == 1 else strips / (-(-strips // threads) * threads)
+    return (steps * step / EFFICIENCY_PAIRS + fetched * (level > 1) + ends + scaling) / shared
+
+
+def _step(rows: int, vectors: int, target: Target) -> float:
+    """Cycles of a step of a tile, six terms of the sum. Instructions read the elements of rows that they use."""
+    tile, ports, bits = rows * vectors, target.ports, target.vector_bits
+    fma, add, load = (ports.use(kind, bits) for kind in ("fma", "add", "load"))
+    multiplying = MULTIPLICATIONS * tile / target.fma_per_cycle
+    adding = ADDITIONS * tile * max(bits / ports.pipe_bits, 1) / len(add.ports)
+    arithmetic = max(multiplying, adding) if not set(fma.ports) & set(add.ports) else multiplying + adding
+    loads = (PARTS * tile + PARTS * vectors * max(bits / ports.load_bits, 1)) / len(load.ports)
+    return max(arithmetic, loads)
