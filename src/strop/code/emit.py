@@ -245,12 +245,33 @@ class _Emitter:
         frame = self.frame
         if frame.chunk is not None:
             raise AssertionError(f"{nest.name}: vector loop {loop.name} inside vector loop {frame.chunk.var.name}")
+        if not rest and loop.extent % self.lanes == 0 and _folds(nest, loop):
+            self._fold(nest, loop)
+            return
         for first in range(0, loop.extent, self.lanes):
-            active = min(self.lanes, loop.extent - first)
-            frame.bound[loop.var] = first
-            frame.chunk = Chunk(loop.var, first, narrowest(active, self.lanes), active)
+            self._take(loop, first)
             self._nest(nest, rest)
         frame.chunk = None
+
+    def _take(self, loop: Loop, first: int) -> None:
+        """Bind the part of a vector loop that one instruction covers."""
+        active = min(self.lanes, loop.extent - first)
+        self.frame.bound[loop.var] = first
+        self.frame.chunk = Chunk(loop.var, first, narrowest(active, self.lanes), active)
+
+    def _fold(self, nest: Nest, loop: Loop) -> None:
+        """Whole vectors that are combined into single elements: with each other first, then across their lanes."""
+        for store in nest.stores:
+            assert store.reduce is not None
+            found: list[Value] = []
+            for first in range(0, loop.extent, self.lanes):
+                self._take(loop, first)
+                found.append(self.access.widen(self.value(store.value), self.lanes))
+            while len(found) > 1:
+                halves = zip(found[::2], found[1::2])
+                found = [self._combine(store.reduce, *pair) for pair in halves] + found[len(found) // 2 * 2 :]
+            self._write(store, self._combine(store.reduce, self._current(store), self._across(store, found[0])))
+        self.frame.chunk = None
 
     def _loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
         """A loop that stays a loop; register scratch that its body changes goes around in phi nodes."""
@@ -339,7 +360,12 @@ class _Emitter:
             rest = constant(dtype, neutral(store.reduce, dtype), chunk.lanes)
             mask = self.access.lane_mask(chunk)
             value = Value(code.select(mask, value.name, rest, dtype, chunk.lanes), dtype, chunk.lanes)
-        lanes = chunk.lanes
+        return self._across(store, value)
+
+    def _across(self, store: Store, value: Value) -> Value:
+        """All lanes of a value combined into a scalar."""
+        assert store.reduce is not None
+        code, dtype, lanes = self.frame.code, value.dtype, value.lanes
         while lanes > 1:
             half = lanes // 2
             kind = type_of(dtype, lanes)
@@ -469,6 +495,14 @@ def _looked_at(nest: Nest) -> frozenset[Buffer]:
     """Buffers whose elements the nest itself may need again: what it writes to them cannot wait."""
     summed = (store.target for store in nest.stores if store.reduce)
     return frozenset((*nest.reads, *nest.all_scratch, *summed))
+
+
+def _folds(nest: Nest, loop: Loop) -> bool:
+    """Whether a nest does nothing but combine all elements along a loop, into places that do not move with it."""
+    return all(
+        isinstance(item, Store) and item.reduce and not item.guards and not any(loop.var in i.vars for i in item.index)
+        for item in nest.body
+    )
 
 
 def _summed_in_pairs(nest: Nest) -> frozenset[Buffer]:

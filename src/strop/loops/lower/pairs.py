@@ -61,7 +61,12 @@ class _Plan:
 
     @property
     def strips(self) -> int:
-        return -(-self.sizes.rows // (self.strip * self.rows))
+        return -(-self.sizes.rows // self.together)
+
+    @property
+    def together(self) -> int:
+        """Rows of a strip."""
+        return self.strip * self.rows
 
     @property
     def sections(self) -> int:
@@ -95,9 +100,8 @@ def _scale_weights(plan: _Plan, target: Buffer, size: Buffer, over: Buffer) -> N
 def _scale_rows(plan: _Plan, s: Index, target: Buffer, size: Buffer, over: Buffer) -> Nest:
     c = plan.c
     f, p = parallel("f", plan.strip), parallel("p", plan.rows)
-    row = (s * plan.strip + as_index(f)) * plan.rows + as_index(p)
-    here = row % plan.sizes.rows  # what hangs over is read from the front, in vain
-    at_row = (as_index(f), as_index(p))
+    row = as_index(f) * plan.rows + as_index(p)
+    here = (s * plan.together + row) % plan.sizes.rows  # what hangs over is read from the front, in vain
 
     def term(k: Index) -> Expr:
         return c.read(0, *row_place(c.node, here, k))
@@ -106,9 +110,9 @@ def _scale_rows(plan: _Plan, s: Index, target: Buffer, size: Buffer, over: Buffe
         return Cell(target, (as_index(f), section, as_index(p), index_of(part), j))
 
     def too_much(section: Index) -> Cell:
-        return Cell(over, (*at_row, section))
+        return Cell(over, (row, section))
 
-    line = _Line(plan, term, place, Cell(size, at_row), too_much)
+    line = _Line(plan, term, place, Cell(size, (row,)), too_much)
     return Nest((f, p), tuple(line.passes()), tuple(line.scratch))
 
 
@@ -126,34 +130,36 @@ class _Products:
         c, self.plan, self.weights, self.size, self.over = plan.c, plan, weights, size, over
         self.s, self.ob = parallel("s", plan.strips), parallel("ob", plan.blocks)
         self.v = c.scratch("v", c.dtype, (plan.strip, plan.sections, plan.rows, PARTS, plan.depth))
-        self.row_size = c.scratch("rs", c.dtype, (plan.strip, plan.rows))
-        self.row_over = c.scratch("ro", c.dtype, (plan.strip, plan.rows, plan.sections))
+        self.row_size = c.scratch("rs", c.dtype, (plan.together,))
+        self.row_over = c.scratch("ro", c.dtype, (plan.together, plan.sections))
         self.acc = c.scratch("acc", c.dtype)
 
     def at_once(self) -> Nest:
         """The whole sum of a tile in registers."""
-        g, q, oi = self._tile("g", "q", "oi")
-        body = (*self._sum(g, q, oi, index_of(0)), self._result(g, q, oi, value_of(self.acc)))
-        return Nest((self.ob, g), (Nest((q, oi), body, (self.acc,)),))
+        g, q, oi = self._tile()
+        value = self._result(self._row(g, q), oi, value_of(self.acc))
+        return Nest((self.ob, g), (Nest((q, oi), (*self._sum(g, q, oi, index_of(0)), value), (self.acc,)),))
 
     def in_sections(self) -> Nest:
         """Sections of the sum one after the other, each for all tiles of a strip: its weights stay in L1."""
         plan = self.plan
-        m = plan.c.scratch("m", plan.c.dtype, (plan.strip, plan.rows, plan.block))
-        first = self._tile("h", "r", "oj")
-        begin = Nest(first, (store(m, first, zero(m.dtype)),))
+        m = plan.c.scratch("m", plan.c.dtype, (plan.together, plan.block))
+        r, oj = parallel("r", plan.together), parallel("oj", plan.block)
+        begin = Nest((r, oj), (store(m, (r, oj), zero(m.dtype)),))
         b = reducing("b", plan.sections)
-        g, q, oi = self._tile("g", "q", "oi")
-        add = store(m, (g, q, oi), value_of(self.acc), "sum")
-        body = (*self._sum(g, q, oi, as_index(b)), add)
-        last = self._tile("e", "z", "ok")
-        finish = Nest(last, (self._result(*last, Load(m, tuple(map(as_index, last)))),))
-        return Nest((self.ob,), (begin, Nest((b, g), (Nest((q, oi), body, (self.acc,)),)), finish), (m,))
+        g, q, oi = self._tile()
+        add = store(m, (self._row(g, q), oi), value_of(self.acc), "sum")
+        tile = Nest((q, oi), (*self._sum(g, q, oi, as_index(b)), add), (self.acc,))
+        e, ok = parallel("e", plan.together), parallel("ok", plan.block)
+        finish = Nest((e, ok), (self._result(as_index(e), ok, Load(m, (as_index(e), as_index(ok)))),))
+        return Nest((self.ob,), (begin, Nest((b, g), (tile,)), finish), (m,))
 
-    def _tile(self, *names: str) -> tuple[Loop, Loop, Loop]:
+    def _tile(self) -> tuple[Loop, Loop, Loop]:
         """Tiles of a strip, rows and columns of a tile."""
-        g, q, oi = names
-        return parallel(g, self.plan.strip), parallel(q, self.plan.rows), parallel(oi, self.plan.block)
+        return parallel("g", self.plan.strip), parallel("q", self.plan.rows), parallel("oi", self.plan.block)
+
+    def _row(self, g: Loop, q: Loop) -> Index:
+        return as_index(g) * self.plan.rows + as_index(q)
 
     def _column(self, oi: Loop) -> Index:
         return as_index(self.ob) * self.plan.block + as_index(oi)
@@ -165,19 +171,18 @@ class _Products:
         w = [Load(self.weights, (*column, index_of(part), as_index(oi))) for part in range(PARTS)]
         too_much = (
             Load(self.over, (section, self._column(oi))),
-            Load(self.row_over, (as_index(g), as_index(q), section)),
+            Load(self.row_over, (self._row(g, q), section)),
         )
         return store(self.acc, (), apply("add", *too_much)), Nest((t,), _steps(self.acc, x, w))
 
-    def _result(self, g: Loop, q: Loop, oi: Loop, total: Expr) -> Store:
-        plan, column = self.plan, self._column(oi)
-        row = (as_index(self.s) * plan.strip + as_index(g)) * plan.rows + as_index(q)
-        value = apply("mul", total, Load(self.size, (column,)))
-        value = apply("mul", value, Load(self.row_size, (as_index(g), as_index(q))))
+    def _result(self, row: Index, oi: Loop, total: Expr) -> Store:
+        """A row of the strip, as the result has it."""
+        plan, column, whole = self.plan, self._column(oi), as_index(self.s) * self.plan.together + row
+        value = apply("mul", apply("mul", total, Load(self.size, (column,))), Load(self.row_size, (row,)))
         if len(plan.c.node.inputs) == 3:
             value = apply("add", value, plan.c.read(2, column))
-        made = store(plan.c.out, row_place(plan.c.node, row, column), value)
-        return replace(made, guards=inside((row, plan.sizes.rows)))
+        made = store(plan.c.out, row_place(plan.c.node, whole, column), value)
+        return replace(made, guards=inside((whole, plan.sizes.rows)))
 
 
 def _steps(acc: Buffer, x: list[Load], w: list[Load]) -> tuple[Store, ...]:
