@@ -42,6 +42,15 @@ def test_rows_of_an_image_are_its_pixels(shape):
     assert torch.allclose(torch.as_tensor(result), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("stride", [(2, 2), (1, 3)])
+def test_strides_leave_pixels_out(stride):
+    inputs = [torch.randn(1, 7, 5, 6), torch.randn(6, 7, 1, 1)]
+    expected = F.conv2d(*inputs, stride=stride)
+    attrs = PLAIN | {"stride": stride}
+    (result,) = execute(lambda c: pairs(c, 1, 3, 3, 2), "conv", inputs, [("f32", expected.shape)], attrs)
+    assert torch.allclose(torch.as_tensor(result), expected, atol=1e-5, rtol=1e-5)
+
+
 def test_six_terms_take_four_products():
     inputs = [np.zeros(shape, np.float32) for shape in ((1, 12, 12), (4, 12))]
     context = context_of("linear", inputs, [("f32", (1, 12, 4))], {})

@@ -50,7 +50,7 @@ def test_threads_get_equal_shares() -> None:
         (build.relu(build.input(0, "f32", (8, 8), "x")), "`linear` and 1×1 convolutions"),
         (
             build.conv(build.input(0, "f32", (1, 8, 8, 8), "x"), build.param("w", "f32", (8, 8, 3, 3)), padding=1),
-            "1×1 taps at stride 1",
+            "1×1 taps, without groups",
         ),
     ],
 )

@@ -22,7 +22,7 @@ def pointwise(size: int, depth: int, columns: int) -> Node:
     return build.conv(x, w)
 
 
-@pytest.mark.parametrize("shape", [(128, 768, 3072), (197, 384, 1152), (128, 3072, 768), (64, 512, 512)])
+@pytest.mark.parametrize("shape", [(128, 768, 3072), (197, 384, 1152), (64, 512, 512)])
 def test_large_products_are_made_of_pairs(shape: tuple[int, int, int]) -> None:
     chosen = choose_pairs(linear(*shape), ZEN4, 1)
     assert chosen is not None and shape[2] % chosen.block == 0
@@ -39,6 +39,10 @@ def test_so_are_convolutions_of_one_pixel(node: Node) -> None:
 @pytest.mark.parametrize("shape", [(1, 768, 768), (3136, 16, 96), (784, 192, 32), (128, 768, 1000)])
 def test_where_scaling_rows_costs_more_they_are_not(shape: tuple[int, int, int]) -> None:
     assert choose_pairs(linear(*shape), ZEN4, 1) is None
+
+
+def test_large_weights_are_not_read_again_for_every_strip() -> None:
+    assert choose_pairs(linear(128, 3072, 768), ZEN4, 1) is None
 
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name != "znver4"])

@@ -18,17 +18,16 @@ from strop.loops.lower import Context
 from strop.loops.lower.pairs import PARTS, pairs
 from strop.loops.lower.products import Sizes, is_product, sizes_of
 
-EFFICIENCY_DIRECT, EFFICIENCY_PAIRS = 0.92, 0.92
-WORTH = 1.03  # times as fast, from which it is taken
+EFFICIENCY_DIRECT, EFFICIENCY_PAIRS = 0.92, 0.9
+WORTH = 1.05  # times as fast, from which it is taken
 MULTIPLICATIONS, ADDITIONS = 4, 4  # for six terms
 FEWEST_IN_TILE, MOST_ROWS = 4, 14
 MOST_SIXES = 32  # of a section of the sum: the weights of a tile then stay in L1
-SCALING, SCALING_SECTION, SCALING_ROW = 6.0, 15.0, 40.0  # cycles per vector of a row, per section and per row
+SCALING, SCALING_SECTION, SCALING_ROW = 8.0, 15.0, 40.0  # cycles per vector of a row, per section and per row
 ENDS, SECTION_ENDS = 6.0, 4.0  # cycles per vector of results, and per one of a section's
 TILE = 20.0  # cycles per tile: its last products are waited for
 WAITING = 0.3  # of the time that scaled rows take to come from where they are held
 MORE_STRIPS = 2  # than rows that fill an eighth of L2 make
-HIDDEN = 0.25  # of the bandwidth from some level that tiles may ask for without waiting
 
 
 @dataclass(frozen=True)
@@ -90,13 +89,13 @@ def _cycles(one: Pairs, sizes: Sizes, lanes: int, target: Target, threads: int) 
     step += WAITING * 4 * PARTS * one.rows / target.bandwidth[scaled]
     steps = rows / one.rows * sizes.columns / one.block * one.depth * sections
     weights = 4 * terms * sizes.columns
-    level = next((i for i, held in ((1, target.l2 // 2), (2, target.l3 // 2)) if weights <= held), 3)
-    fetched = strips * weights / target.bandwidth[level] * (1 - HIDDEN)
+    again = max(strips / threads - 1, 0) * weights / target.bandwidth[3] if weights > target.l2 // 2 else 0.0
     tiles = rows / one.rows * sizes.columns / one.block * sections
     ends = TILE * tiles + rows * vectors * (ENDS + (SECTION_ENDS * (sections + 1) if sections > 1 else 0))
-    scaling = rows * (SCALING * terms / lanes + SCALING_SECTION * sections + SCALING_ROW)
+    pieces = PARTS * -(-one.depth // lanes) * sections
+    scaling = rows * (SCALING * pieces + SCALING_SECTION * sections + SCALING_ROW)
     shared = 1 if strips == 1 else strips / (-(-strips // threads) * threads)
-    return (steps * step / EFFICIENCY_PAIRS + fetched * (level > 1) + ends + scaling) / shared
+    return (steps * step / EFFICIENCY_PAIRS + again + ends + scaling) / shared
 
 
 def _step(rows: int, vectors: int, target: Target) -> float:

@@ -24,7 +24,7 @@ it where it pays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from strop.loops.index import Index, index_of
@@ -43,8 +43,9 @@ EXPONENTS = {"f32": "i32", "f64": "i64"}
 def pairs(c: Context, strip: int, rows: int, block: int, depth: int) -> list[Nest]:
     """The nests. `strip` times `rows` rows are scaled at a time; `rows` of them, `block` columns and `depth` sixes of
     terms make a tile."""
-    plan = _Plan(c, sizes_of(c.node), strip, rows, block, depth)
-    weights = c.temporary("u", c.dtype, (plan.blocks, plan.sections, depth, PARTS, block))
+    sizes = sizes_of(c.node)
+    plan = _Plan(c, sizes, strip, rows, block, min(depth, sizes.depth))
+    weights = c.temporary("u", c.dtype, (plan.blocks, plan.sections, plan.depth, PARTS, block))
     size = c.temporary("size", c.dtype, (plan.sizes.columns,))
     over = c.temporary("over", c.dtype, (plan.sections, plan.sizes.columns))
     return [_scale_weights(plan, weights, size, over), _multiply(plan, weights, size, over)]
@@ -70,12 +71,18 @@ class _Plan:
 
     @property
     def sections(self) -> int:
-        """Parts of the sum whose weights stay in L1; zeros fill up the last."""
+        """Parts of the sum whose weights stay in L1."""
         return -(-self.sizes.depth // (PARTS * self.depth))
 
     @property
     def blocks(self) -> int:
         return self.sizes.columns // self.block
+
+    @property
+    def short(self) -> list[int]:
+        """How many terms each part of the last section lacks: it starts as many earlier, at terms that others have."""
+        ends = ((self.sections - 1) * PARTS * self.depth + (part + 1) * self.depth for part in range(PARTS))
+        return [max(end - self.sizes.depth, 0) for end in ends]
 
 
 def _scale_weights(plan: _Plan, target: Buffer, size: Buffer, over: Buffer) -> Nest:
@@ -93,7 +100,7 @@ def _scale_weights(plan: _Plan, target: Buffer, size: Buffer, over: Buffer) -> N
     def too_much(section: Index) -> Cell:
         return Cell(over, (section, as_index(n)))
 
-    column = _Line(plan, term, place, Cell(size, (as_index(n),)), too_much)
+    column = _Line(plan, term, place, Cell(size, (as_index(n),)), too_much, once=True)
     return c.nest((n,), *column.passes(), scratch=column.scratch, suffix="weights")
 
 
@@ -104,7 +111,7 @@ def _scale_rows(plan: _Plan, s: Index, target: Buffer, size: Buffer, over: Buffe
     here = (s * plan.together + row) % plan.sizes.rows  # what hangs over is read from the front, in vain
 
     def term(k: Index) -> Expr:
-        return c.read(0, *row_place(c.node, here, k))
+        return c.read(0, *row_place(c.node, here, k, read=True))
 
     def place(section: Index, j: Index, part: int) -> Cell:
         return Cell(target, (as_index(f), section, as_index(p), index_of(part), j))
@@ -208,7 +215,10 @@ class Cell:
 
 
 class _Line:
-    """A row or a column of a product: its size, its terms divided by that, and what pairs of them are too much."""
+    """A row or a column of a product: its size, its terms divided by that, and what pairs of them are too much.
+
+    Where the last parts lack terms, they repeat some: a row as they are, a column, which has every term `once`, as 0.
+    """
 
     def __init__(
         self,
@@ -217,9 +227,11 @@ class _Line:
         place: Callable[[Index, Index, int], Cell],
         size: Cell,
         over: Callable[[Index], Cell],
+        once: bool = False,
     ) -> None:
         c, dtype = plan.c, plan.c.dtype
         self.plan, self.term, self.place, self.size, self.over = plan, term, place, size, over
+        self.once = once
         self.top = c.scratch("top", EXPONENTS[dtype])
         self.shrink, self.total, self.largest = (c.scratch(n, dtype) for n in ("shrink", "total", "largest"))
         self.scratch = [self.top, self.shrink, self.largest]
@@ -232,7 +244,7 @@ class _Line:
             store(self.largest, (), Apply("power_of_two", (value_of(self.top),), dtype)),
             self.size.set(value_of(self.largest)),
             store(self.shrink, (), apply("reciprocal", value_of(self.largest))),
-            self._divide(),
+            *self._divide(),
         ]
 
     def _look(self) -> Nest:
@@ -240,16 +252,26 @@ class _Line:
         top = Apply("exponent", (self.term(as_index(k)),), self.top.dtype)
         return Nest((k,), (store(self.top, (), top, "max"),))
 
-    def _divide(self) -> Nest:
-        i, j = parallel("i", self.plan.sections), reducing("j", self.plan.depth)
+    def _divide(self) -> list[Nest]:
+        """All sections alike, or the last one, whose parts lack terms, by itself."""
+        plan, j = self.plan, reducing("j", self.plan.depth)
+        if not any(plan.short):
+            i = parallel("i", plan.sections)
+            return [self._section((i,), as_index(i), j, [0] * PARTS)]
+        i, last = parallel("i", plan.sections - 1), reducing("l", plan.depth)
+        whole = [self._section((i,), as_index(i), j, [0] * PARTS)] if i.extent else []
+        return [*whole, self._section((), index_of(plan.sections - 1), last, plan.short)]
+
+    def _section(self, loops: tuple[Loop, ...], section: Index, j: Loop, short: Sequence[int]) -> Nest:
         terms = []
-        for part in range(PARTS):
-            k = (as_index(i) * PARTS + part) * self.plan.depth + as_index(j)
-            terms.append(guarded(self.term(k), inside((k, self.plan.sizes.depth)), 0))
+        for part, (less, before) in enumerate(zip(short, (0, *short))):
+            term = self.term((section * PARTS + part) * self.plan.depth + as_index(j) - less)
+            fresh = inside((as_index(j) - (less - before), self.plan.depth))
+            terms.append(guarded(term, fresh, 0) if self.once else term)
         scaled = [apply("mul", term, value_of(self.shrink)) for term in terms]
         plus, minus = ([scaled[part] for part in pair] for pair in (PLUS, MINUS))
         too_much = apply("sub", apply("mul", *minus), apply("mul", *plus))
-        stores = [self.place(as_index(i), as_index(j), part).set(value) for part, value in enumerate(scaled)]
+        stores = [self.place(section, as_index(j), part).set(value) for part, value in enumerate(scaled)]
         divide = Nest((j,), (*stores, store(self.total, (), too_much, "sum")))
         start = store(self.total, (), zero(self.total.dtype))
-        return Nest((i,), (start, divide, self.over(as_index(i)).set(value_of(self.total))), (self.total,))
+        return Nest(loops, (start, divide, self.over(section).set(value_of(self.total))), (self.total,))

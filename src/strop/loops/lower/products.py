@@ -30,9 +30,11 @@ def is_product(node: Node) -> Verdict:
     """Whether an operator is a matrix product of floats, and why not."""
     if node.op == "conv":
         attrs, taps = node.attrs, prod(node.inputs[1].shape[2:])
-        plain = not attrs["transposed"] and attrs["groups"] == 1 and taps == 1 and set(attrs["stride"]) == {1}
+        plain = not attrs["transposed"] and attrs["groups"] == 1 and taps == 1
         if not plain or any(map(any, attrs["padding"])):
-            return no("a convolution is a matrix product with 1×1 taps at stride 1")
+            return no(
+                "a convolution is a matrix product with 1×1 taps, without groups, zeros around it or transposition"
+            )
     elif node.op != "linear":
         return no("`linear` and 1×1 convolutions are matrix products")
     if node.dtype not in ("f32", "f64"):
@@ -40,8 +42,8 @@ def is_product(node: Node) -> Verdict:
     return yes()
 
 
-def row_place(node: Node, row: Index, channel: Index) -> tuple[Index, ...]:
-    """Where a row's element lies in the input or the result of a matrix product."""
+def row_place(node: Node, row: Index, channel: Index, read: bool = False) -> tuple[Index, ...]:
+    """Where an element of a row lies in the result of a matrix product, or in its input."""
     shape = node.shape
     outer = (shape[0], *shape[2:]) if node.op == "conv" else shape[:-1]
     found = [index_of(0) for _ in outer]
@@ -50,4 +52,8 @@ def row_place(node: Node, row: Index, channel: Index) -> tuple[Index, ...]:
         found[i], row = row % outer[i], row // outer[i]
     if several:
         found[several[0]] = row
-    return (found[0], channel, *found[1:]) if node.op == "conv" else (*found, channel)
+    if node.op != "conv":
+        return *found, channel
+    batch, *space = found
+    steps = node.attrs["stride"] if read else (1,) * len(space)
+    return batch, channel, *(at * step for at, step in zip(space, steps))

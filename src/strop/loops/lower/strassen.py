@@ -115,7 +115,7 @@ def _combine_rows(plan: _Plan, s: Loop, target: Buffer) -> Nest:
     f, p, ic = parallel("f", plan.strip), parallel("p", plan.rows), parallel("ic", plan.depth)
     pair = (as_index(s) * plan.strip + as_index(f)) * plan.rows + as_index(p)
     quarters = [
-        c.read(0, *row_place(c.node, row, as_index(ic) + j * plan.depth))
+        c.read(0, *row_place(c.node, row, as_index(ic) + j * plan.depth, read=True))
         for row in (pair, (pair + plan.half) % plan.sizes.rows)  # what hangs over is read from the front, in vain
         for j in (0, 1)
     ]
