@@ -15,7 +15,8 @@ from strop.core.problem import Problem
 from strop.graph import build
 from strop.graph.ir import Graph
 from strop.loops.blocking import Block, Lanes
-from strop.loops.ir import Nest, loads
+from strop.loops.index import Var, index_of
+from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, loads
 from strop.loops.lower.driver import lower
 from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import (
@@ -209,3 +210,11 @@ def executed(nest, values=None):
                 yield from executed(item, now)
             else:
                 yield from ((now, load) for load in loads(item))
+
+
+def test_lanes_add_up_once_what_two_statements_add_to() -> None:
+    k, total = Loop(Var("k", 8), "reduce"), Buffer("total", "f32", (), "scratch")
+    add = Store(total, (), Load(Buffer("x", "f32", (8,), "input"), (index_of(k.var),)), "sum")
+    start, end = Store(total, (), Const(0.0, "f32")), Store(Buffer("y", "f32", (), "output"), (), Load(total, ()))
+    nest = Nest((), (start, Nest((k,), (add, add)), end), (total,), "twice")
+    assert str(Lanes("twice", "k", 4).apply(nest)).count("total[] += ") == 1

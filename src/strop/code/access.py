@@ -1,8 +1,8 @@
 """Reading and writing elements: vector loads of every stride, guards, masks, data-dependent indices.
 
-How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a
-vector load, another constant a handful of scalar loads (or, where an unrolled loop walks over the neighbours, a square
-that is turned in registers), a pattern within one vector a shuffle, the rest a gather.
+How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a vector load, another constant a
+handful of scalar loads (or, where an unrolled loop walks over the neighbours, a square that is turned in registers), a
+pattern within one vector a shuffle, the rest a gather.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from strop.code.instructions import Operation
-from strop.core.ports import Ports, Use
+from strop.core.ports import Ports
 
 _ROUNDS = 2  # iterations at least; the second half of them counts
 _WINDOWS = 3  # as many instructions at least as this many windows hold
@@ -31,14 +31,10 @@ class Pace:
     chain: float
 
 
-def use_of(kind: str, bits: int, ports: Ports) -> Use:
-    return ports.use(kind, bits)
-
-
 def passes(operation: Operation, ports: Ports) -> Iterator[tuple[str, str, float]]:
     """(class, ports, cycles) of everything that an instruction does."""
     if operation.kind:
-        use = use_of(operation.kind, operation.bits, ports)
+        use = ports.use(operation.kind, operation.bits)
         wide = operation.bits / ports.pipe_bits if operation.kind not in _NOT_VECTOR else 1.0
         yield operation.kind, use.ports, use.cycles * max(1.0, wide)
     if operation.load and operation.kind != "gather":
@@ -55,7 +51,7 @@ def slots(operation: Operation, ports: Ports) -> float:
         return 1.0
     if operation.kind == "branch":
         return 0.0 if operation.to else 1.0  # it goes with the comparison before it
-    taken = use_of(operation.kind, operation.bits, ports).slots
+    taken = ports.use(operation.kind, operation.bits).slots
     return taken * (max(1.0, operation.bits / 256) if operation.kind == "gather" else 1.0)
 
 
@@ -80,7 +76,7 @@ class _Step:
         self.others = tuple(name for name in operation.reads if name not in operation.near)
         self.vector = any(name[0] == "v" for name in operation.writes)
         self.address, self.masked = operation.address, ports.masked if operation.masked else 0.0
-        self.latency = use_of(operation.kind, operation.bits, ports).latency if operation.kind else 0.0
+        self.latency = ports.use(operation.kind, operation.bits).latency if operation.kind else 0.0
         self.load_latency = ports.load_latency if self.vector else ports.uses["load"].latency
         self.forward = ports.forward
         self.stale = ports.stale if any(name[0] == "v" for name in self.others) else ""

@@ -83,8 +83,8 @@ def _prefetch(recipe: Recipe, found: Contraction, tile: Tile, lane: str, panels:
     """The next panel of weights is asked for while this one is used.
 
     Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
-    reading. Not in a walk through time either, whose weights come from L2 after the first step. Of the products inside
-    of other nests only those of pairs ask (7×7 images 1.3 times as fast; Winograd's would lose 1%).
+    reading. Not in a walk through time either, whose weights come from L2 after the first step. Of products of pairs,
+    several statements to a sum, the recipe is only at the start, so all of the nest is searched for their weights.
     """
     if tile.rows < FEWEST_PREFETCHED:
         return
