@@ -351,7 +351,20 @@ def test_conversion_of_what_does_not_fit_is_defined() -> None:
 
 
 def test_every_pointwise_operator_has_code() -> None:
-    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, "dot4", "rank", "ult", "exponent", "power_of_two"}
+    others = {"dot4", "join", "rank", "ult", "exponent", "power_of_two"}
+    assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, *others}
+
+
+@pytest.mark.parametrize("lanes", [0, 8])
+def test_joined_bytes_are_the_high_ones(lanes: int) -> None:
+    a, b, c = (np.array([first, -1, 0, 255, 256, -256, 128, 7], np.int32) for first in (0x12345681, 0x22, 0x33))
+    expected = (
+        ((a & 255).astype(np.uint32) << 24) | ((b & 255) << 16).astype(np.uint32) | ((c & 255) << 8).astype(np.uint32)
+    )
+    joined = Compiled(lambda block, xs: FUNCTIONS["join"](block, *xs, "i32", lanes), ("i32",) * 3, "i32", lanes)(
+        a, b, c
+    )
+    assert joined.view(np.uint32).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])

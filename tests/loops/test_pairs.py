@@ -18,18 +18,23 @@ PLAIN |= {"padding": ((0, 0), (0, 0))}
 @given(
     rows=st.integers(1, 9),
     terms=st.integers(1, 27),
-    blocks=st.integers(1, 3),
+    blocks=st.integers(1, 2),
     block=st.integers(1, 4),
     strip=st.integers(1, 3),
     tile=st.integers(1, 4),
     depth=st.integers(1, 4),
+    shares=st.integers(1, 3),
     bias=st.booleans(),
 )
-def test_equals_the_direct_product(rows, terms, blocks, block, strip, tile, depth, bias):
-    columns = blocks * block
+def test_equals_the_direct_product(rows, terms, blocks, block, strip, tile, depth, shares, bias):
+    columns = shares * blocks * block
     inputs = [torch.randn(1, rows, terms), torch.randn(columns, terms)] + [torch.randn(columns)] * bias
     expected = F.linear(*inputs)
-    (result,) = execute(lambda c: pairs(c, strip, tile, block, depth), "linear", inputs, [("f32", expected.shape)], {})
+
+    def lowered(c):
+        return pairs(c, strip, tile, block, depth, shares)
+
+    (result,) = execute(lowered, "linear", inputs, [("f32", expected.shape)], {})
     assert torch.allclose(torch.as_tensor(result), expected, atol=1e-5, rtol=1e-5)
 
 

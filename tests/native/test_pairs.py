@@ -77,6 +77,20 @@ def test_an_image_equals_eager() -> None:
     assert (result - expected).abs().max() < 3e-6 * expected.abs().max()
 
 
+@pytest.mark.parametrize("strip", [1, 7])
+def test_columns_in_shares_equal_eager(monkeypatch: pytest.MonkeyPatch, strip: int) -> None:
+    torch.manual_seed(0)
+    shared = Pairs(strip, 7, 16, 16, shares=2)
+    monkeypatch.setattr(algorithms, "choose_pairs", lambda node, *_: shared if is_product(node) else None)
+    net = nn.Sequential(nn.Conv2d(3, 160, 3, padding=1), nn.Conv2d(160, 64, 1), nn.ReLU6(), nn.Conv2d(64, 8, 3)).eval()
+    x = torch.randn(1, 3, 7, 7)
+    with torch.no_grad():
+        session = Session(net, (x,), options=CHECKED, threads=2)
+        result, expected = session.module(x), net.double()(x.double())
+    assert any("columns in 2 shares" in str(entry) for entry in session.journal.events)
+    assert (result - expected).abs().max() < 3e-6 * expected.abs().max()
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e-4, 1.0, 1e5, 1e20])
 def test_sizes_of_rows_and_columns_do_not_matter(scale: float) -> None:
     torch.manual_seed(0)

@@ -55,6 +55,18 @@ def test_weights_that_change_at_every_call_are_not_scaled() -> None:
     assert choose_pairs(build.linear(x, build.mul(w, 2.0)), ZEN4, 1) is None
 
 
+@pytest.mark.parametrize("node", [pointwise(7, 160, 960), pointwise(7, 960, 160), pointwise(7, 320, 1280)])
+def test_threads_share_columns_where_rows_do_not_come_out_even(node: Node) -> None:
+    chosen = choose_pairs(node, ZEN4, 2)
+    assert chosen is not None and chosen.shares == 2
+    assert sizes_of(node).columns % (2 * chosen.block) == 0
+
+
+def test_few_rows_do_not_read_large_weights_once_per_thread() -> None:
+    chosen = choose_pairs(linear(16, 4096, 4096), ZEN4, 2)
+    assert chosen is not None and chosen.shares == 2
+
+
 @pytest.mark.parametrize("rows", [64, 128, 197, 512, 784])
 def test_threads_get_equal_shares(rows: int) -> None:
     chosen = choose_pairs(linear(rows, 512, 512), ZEN4, 2)

@@ -16,7 +16,7 @@ from strop.code.builder import CONVERTED, MEMORY, constant, stored, type_of
 from strop.code.frame import Chunk, Frame
 from strop.code.transpose import columns
 from strop.core.dtypes import SIZES
-from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
+from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Buffer, Expr, Guard, Load, loads
 
 FEWEST_TURNED = 4  # neighbours that are read one after the other, from which a square is turned in registers
@@ -363,9 +363,15 @@ class Access(Addresses):
         frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
 
     def _settled(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-        """The guards that are still open once unrolled variables are numbers."""
-        settled = (Guard(self.frame.settle(g.index), g.extent) for g in guards)
-        return tuple(g for g in settled if not g.always)
+        """The guards that are still open, in some lane, once unrolled variables are numbers."""
+        return tuple(Guard(self.frame.settle(g.index), g.extent) for g in guards if not self._holds(g))
+
+    def _holds(self, guard: Guard) -> bool:
+        """Whether a guard holds here whatever the loops around do, in every lane."""
+        index, chunk = guard.index, self.frame.chunk
+        if chunk is not None and chunk.var in index.vars:
+            index = index.substitute({chunk.var: index_of(Var(f"{chunk.var.name}.lane", chunk.active)) + chunk.first})
+        return Guard(self.frame.settle(index), guard.extent).always
 
     def _to_memory(self, value: Value) -> str:
         if value.dtype not in CONVERTED:

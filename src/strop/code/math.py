@@ -185,6 +185,7 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "shl": (math_whole.shl, ("i32", "i64")),
     "shr": (math_whole.shr, ("i32", "i64")),
     "dot4": (math_bytes.dot4, ("i32",)),
+    "join": (math_bytes.join, ("i32",)),
     "copysign": (lambda x, y: x.copysign(y), FLOATS),
     "eq": (_comparison("oeq", "eq", "eq"), ANY),
     "ne": (_comparison("une", "ne", "ne"), ANY),

@@ -17,6 +17,26 @@ def narrowed(x: Term, dtype: str) -> Term:
     return x & 255 if dtype == "u8" else (x << 24) >> 24
 
 
+def join(x: Term, y: Term, z: Term) -> Term:
+    """The lowest bytes of three i32 as the high ones of another, the highest first.
+
+    By shuffles within vectors: shifts leave more to the ports that multiply.
+    """
+    if not x.lanes:
+        return (x << 24) | ((y & 255) << 16) | ((z & 255) << 8)
+    high, middle, low = (_placed(one, place) for one, place in ((x, 3), (y, 2), (z, 1)))
+    return high | middle | low
+
+
+def _placed(x: Term, place: int) -> Term:
+    """The lowest byte of each element as its byte at a place, zeros around it."""
+    kind, count = f"<{4 * x.lanes} x i8>", 4 * x.lanes
+    picks = [at - place if at % 4 == place else count for at in range(count)]
+    whole = x.b.let(f"bitcast <{x.lanes} x i32> {x.name} to {kind}")
+    moved = x.b.shuffle(kind, whole, "zeroinitializer", picks)
+    return x.make(x.b.let(f"bitcast {kind} {moved} to <{x.lanes} x i32>"))
+
+
 def dot4(x: Term, y: Term) -> Term:
     """Σ of four products, by arithmetic on i32."""
     total = (x & 255) * ((y << 24) >> 24)

@@ -32,6 +32,7 @@ class Options:
     winograd: bool = True  #: allow Winograd's convolution
     strassen: bool = True  #: allow Strassen's matrix product
     pairs: bool = True  #: allow matrix products of pairs
+    compact: bool = True  #: allow weights of 24 bits where reading them takes the time
     strips: bool = True  #: let nests that hand large tensors on take turns on strips of rows
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
@@ -51,7 +52,7 @@ class Options:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
-        for name in ("pack", "winograd", "strassen", "pairs", "strips", "cache", "check"):
+        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "cache", "check"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
 
@@ -67,7 +68,7 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", "winograd", "strassen", "pairs", "strips", "check"):
+        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "check"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
         if text := environ.get("STROP_MEASURE", ""):
@@ -95,8 +96,8 @@ class Options:
     @property
     def code_key(self) -> str:
         """The part that generated code depends on, for the cache key."""
-        algorithms = f"winograd={self.winograd} strassen={self.strassen} pairs={self.pairs} strips={self.strips}"
-        return f"pack={self.pack} {algorithms} layouts={self.layouts} target={self.target}"
+        algorithms = f"winograd={self.winograd} strassen={self.strassen} pairs={self.pairs} compact={self.compact}"
+        return f"pack={self.pack} {algorithms} strips={self.strips} layouts={self.layouts} target={self.target}"
 
 
 def cache_limit(environ: Mapping[str, str] | None = None) -> int:

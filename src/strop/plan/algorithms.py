@@ -16,9 +16,12 @@ from strop.graph.ir import Graph, Node
 from strop.graph.operators import POINTWISE
 from strop.graph.whole import is_whole
 from strop.loops.ir import Nest
-from strop.loops.lower import Context
+from strop.loops.lower import Context, can_lower
+from strop.loops.lower.compact import Compact
 from strop.loops.lower.contractions import transposed_without_copies
+from strop.loops.lower.recurrent import STATES, Ways, projections, recurrent_by
 from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
+from strop.plan.compacting import CompactProduct, compact_row, compact_states
 from strop.plan.halving import Strassen, choose_strassen
 from strop.plan.pairing import Pairs, choose_pairs
 
@@ -59,7 +62,22 @@ class Plain:
         return "transposed convolution point by point: its weights are not copied"
 
 
-Algorithm = Winograd | Strassen | Pairs | Plain
+@dataclass(frozen=True)
+class Recurrent:
+    """Parts of a recurrent layer by other algorithms than the direct ones."""
+
+    products: tuple[Pairs | Strassen | None, ...]
+    states: Compact | None
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return recurrent_by(c, Ways(self.products, self.states))
+
+    def __str__(self) -> str:
+        found = [f"inputs by {one}" for one in dict.fromkeys(self.products) if one is not None]
+        return "; ".join([*found, *([f"states by {self.states}"] if self.states is not None else [])])
+
+
+Algorithm = Winograd | Strassen | Pairs | CompactProduct | Recurrent | Plain
 
 
 def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | None:
@@ -138,11 +156,27 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
     found: dict[Node, Algorithm] = {}
     for node in graph.nodes:
         chosen: Algorithm | None = choose_algorithm(node, target, threads) if options.winograd else None
-        inside = not _at_the_border(node, graph)
-        if chosen is None and options.pairs and inside:
-            chosen = choose_pairs(node, target, threads)
-        if chosen is None and options.strassen and inside:
-            chosen = choose_strassen(node, target, threads)
+        if chosen is None and node.op in STATES:
+            chosen = _recurrent(node, target, threads, options)
+        if chosen is None and not _at_the_border(node, graph):
+            chosen = _product(node, target, threads, options)
+        if chosen is None and options.compact:
+            chosen = compact_row(node, target, threads)
         if chosen is not None:
             found[node] = chosen
     return found
+
+
+def _product(node: Node, target: Target, threads: int, options: Options) -> Pairs | Strassen | None:
+    chosen: Pairs | Strassen | None = choose_pairs(node, target, threads) if options.pairs else None
+    if chosen is None and options.strassen:
+        chosen = choose_strassen(node, target, threads)
+    return chosen
+
+
+def _recurrent(node: Node, target: Target, threads: int, options: Options) -> Recurrent | None:
+    if not can_lower(node):
+        return None
+    products = tuple(_product(one, target, threads, options) for one in projections(node))
+    states = compact_states(node, target, threads) if options.compact else None
+    return Recurrent(products, states) if any(products) or states is not None else None

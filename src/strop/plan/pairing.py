@@ -2,7 +2,8 @@
 
 Chosen by the cycles that each way would take. Of six multiply-adds two become additions, which only pays where other
 ports add than multiply, and where what is read by every one of them does not keep the load ports busy for longer.
-Rows have to be scaled first, which their columns have to make up for.
+Rows have to be scaled first, which their columns have to make up for. Threads share strips of rows; where these do not
+come out even, each takes a share of the columns and scales the rows for itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from strop.loops.ir import Nest
 from strop.loops.lower import Context
 from strop.loops.lower.pairs import PARTS, pairs
 from strop.loops.lower.products import Sizes, is_product, sizes_of
+from strop.plan.recipe import balance
 
 EFFICIENCY_DIRECT, EFFICIENCY_PAIRS = 0.92, 0.9
 WORTH = 1.05  # times as fast, from which it is taken
@@ -28,23 +30,26 @@ ENDS, SECTION_ENDS = 6.0, 4.0  # cycles per vector of results, and per one of a 
 TILE = 20.0  # cycles per tile: its last products are waited for
 WAITING = 0.3  # of the time that scaled rows take to come from where they are held
 MORE_STRIPS = 2  # than rows that fill an eighth of L2 make
+HANDED_ON = 2.0  # bytes per cycle of rows that another core has scaled
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """`strip` times `rows` rows are scaled at a time; `rows` of them, `block` columns and `depth` sixes of terms make a
-    tile."""
+    """`strip` times `rows` rows are scaled at a time, once for each of `shares` equal parts of the columns; `rows` of
+    them, `block` columns and `depth` sixes of terms make a tile."""
 
     strip: int
     rows: int
     block: int
     depth: int
+    shares: int = 1
 
     def __call__(self, c: Context) -> Sequence[Nest]:
-        return pairs(c, self.strip, self.rows, self.block, self.depth)
+        return pairs(c, self.strip, self.rows, self.block, self.depth, self.shares)
 
     def __str__(self) -> str:
-        return f"products of pairs, tiles of {self.rows} rows and {self.block} columns, {PARTS * self.depth} terms each"
+        tiles = f"tiles of {self.rows} rows and {self.block} columns, {PARTS * self.depth} terms each"
+        return f"products of pairs, {tiles}" + (f", columns in {self.shares} shares" if self.shares > 1 else "")
 
 
 def choose_pairs(node: Node, target: Target, threads: int) -> Pairs | None:
@@ -53,13 +58,14 @@ def choose_pairs(node: Node, target: Target, threads: int) -> Pairs | None:
         return None
     sizes, lanes = sizes_of(node), target.lanes(node.dtype)
     direct = sizes.rows * sizes.depth * sizes.columns / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT
+    direct = max(direct, _fetching(sizes, target))
     made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target, threads))
     cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
     return best if WORTH * cycles < direct else None
 
 
 def _candidates(sizes: Sizes, lanes: int, target: Target, threads: int) -> Iterator[Pairs]:
-    """Tiles that fit the registers, in as few strips as L2 allows."""
+    """Tiles that fit the registers, in as few strips as L2 allows, or a few more where threads share them."""
     sections = -(-sizes.depth // (PARTS * MOST_SIXES))
     depth = -(-sizes.depth // (PARTS * sections))
     held = 4 * PARTS * depth * sections
@@ -73,14 +79,19 @@ def _candidates(sizes: Sizes, lanes: int, target: Target, threads: int) -> Itera
             if tiles * rows != sizes.rows and not sizes.flat:
                 continue
             few, many = (-(-tiles * rows * held // (target.l2 // part)) for part in (2, 8))
-            for strips in range(max(1, min(threads, tiles), few), min(tiles, many + MORE_STRIPS) + 1):
+            for strips in range(few, min(tiles, max(threads, many + MORE_STRIPS)) + 1):
                 strip = -(-tiles // strips)
-                if sizes.flat or strips * strip == tiles:
-                    yield Pairs(strip, rows, vectors * lanes, depth)
+                if not sizes.flat and strips * strip != tiles:
+                    continue
+                for shares in range(1, threads + 1):
+                    if sizes.columns % (shares * vectors * lanes) == 0:
+                        yield Pairs(strip, rows, vectors * lanes, depth, shares)
 
 
 def _cycles(one: Pairs, sizes: Sizes, lanes: int, target: Target, threads: int) -> float:
+    """Of all threads together, the time included that some wait for others."""
     strips = -(-sizes.rows // (one.strip * one.rows))
+    pieces = strips * one.shares
     rows, vectors = strips * one.strip * one.rows, sizes.columns / lanes
     sections = -(-sizes.depth // (PARTS * one.depth))
     terms = PARTS * one.depth * sections
@@ -89,13 +100,25 @@ def _cycles(one: Pairs, sizes: Sizes, lanes: int, target: Target, threads: int) 
     step += WAITING * 4 * PARTS * one.rows / target.bandwidth[scaled]
     steps = rows / one.rows * sizes.columns / one.block * one.depth * sections
     weights = 4 * terms * sizes.columns
-    again = max(strips / threads - 1, 0) * weights / target.bandwidth[3] if weights > target.l2 // 2 else 0.0
+    share = weights / one.shares
+    again = max(pieces / threads - 1, 0) * share / target.bandwidth[3] if weights > target.l2 // 2 else 0.0
     tiles = rows / one.rows * sizes.columns / one.block * sections
     ends = TILE * tiles + rows * vectors * (ENDS + (SECTION_ENDS * (sections + 1) if sections > 1 else 0))
-    pieces = PARTS * -(-one.depth // lanes) * sections
-    scaling = rows * (SCALING * pieces + SCALING_SECTION * sections + SCALING_ROW)
-    shared = 1 if strips == 1 else strips / (-(-strips // threads) * threads)
-    return (steps * step / EFFICIENCY_PAIRS + again + ends + scaling) / shared
+    row = SCALING * PARTS * -(-one.depth // lanes) * sections + SCALING_SECTION * sections + SCALING_ROW
+    products, scaling = steps * step / EFFICIENCY_PAIRS + again + ends, one.shares * rows * row
+    products = max(products, (1 if pieces == 1 else threads / one.shares) * _fetching(sizes, target))
+    if pieces > 1:
+        return (products + scaling) / balance(pieces, threads)
+    handed_on = (threads - 1) * 4 * terms * rows / HANDED_ON
+    return products / balance(sizes.columns // one.block, threads) + scaling / balance(one.strip, threads) + handed_on
+
+
+def _fetching(sizes: Sizes, target: Target) -> float:
+    """Cycles in which weights that L2 does not hold come from where they are held."""
+    weights = 4 * sizes.depth * sizes.columns
+    if weights <= target.l2 // 2:
+        return 0.0
+    return weights / target.bandwidth[2 if weights <= target.l3 // 2 else 3]
 
 
 def _step(rows: int, vectors: int, target: Target) -> float:

@@ -119,7 +119,7 @@ def _divisible(nest: Nest, threads: int) -> Loop | None:
     for loop in nest.loops:
         if loop.kind != "parallel" or loop.mode != "serial":
             break
-        if loop.extent >= threads:
+        if loop.extent > 1:
             outer.append(loop)
     return max(outer, key=lambda loop: min(balance(loop.extent, threads), EVEN), default=None)
 

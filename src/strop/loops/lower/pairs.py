@@ -8,9 +8,9 @@ small, and two are products as ever: four multiply-adds and four additions for s
 both kinds does in the time of four. Long sums are made in sections, each of which takes back what it adds too much.
 
     U[k], size[n], over[n] = W/size, size, Σ ∓w·w   # per column, once
-    for each strip of rows:
+    for each share of columns and each strip of rows:
       V[k], size[r], over[r] = X/size, size, Σ ∓x·x # per row
-      for each block of columns:
+      for each block of the share:
         acc = over[n] + over[r]
         acc += (v0 + u1)·(v1 + u0) + v2·u2 - (u4 - v3)·(u3 - v4) + v5·u5
         y = acc·size[n]·size[r] + bias
@@ -40,11 +40,11 @@ PLUS, MINUS, ALONE = (0, 1), (3, 4), (2, 5)
 EXPONENTS = {"f32": "i32", "f64": "i64"}
 
 
-def pairs(c: Context, strip: int, rows: int, block: int, depth: int) -> list[Nest]:
-    """The nests. `strip` times `rows` rows are scaled at a time; `rows` of them, `block` columns and `depth` sixes of
-    terms make a tile."""
+def pairs(c: Context, strip: int, rows: int, block: int, depth: int, shares: int = 1) -> list[Nest]:
+    """The nests. `strip` times `rows` rows are scaled at a time, once for each of `shares` equal parts of the columns;
+    `rows` of them, `block` columns and `depth` sixes of terms make a tile."""
     sizes = sizes_of(c.node)
-    plan = _Plan(c, sizes, strip, rows, block, min(depth, sizes.depth))
+    plan = _Plan(c, sizes, strip, rows, block, min(depth, sizes.depth), shares)
     weights = c.temporary("u", c.dtype, (plan.blocks, plan.sections, plan.depth, PARTS, block))
     size = c.temporary("size", c.dtype, (plan.sizes.columns,))
     over = c.temporary("over", c.dtype, (plan.sections, plan.sizes.columns))
@@ -59,6 +59,7 @@ class _Plan:
     rows: int
     block: int
     depth: int
+    shares: int
 
     @property
     def strips(self) -> int:
@@ -125,7 +126,7 @@ def _scale_rows(plan: _Plan, s: Index, target: Buffer, size: Buffer, over: Buffe
 
 def _multiply(plan: _Plan, weights: Buffer, size: Buffer, over: Buffer) -> Nest:
     made = _Products(plan, weights, size, over)
-    scale = _scale_rows(plan, as_index(made.s), made.v, made.row_size, made.row_over)
+    scale = _scale_rows(plan, made.strip, made.v, made.row_size, made.row_over)
     products = made.at_once() if plan.sections == 1 else made.in_sections()
     return plan.c.nest((made.s,), scale, products, scratch=(made.v, made.row_size, made.row_over))
 
@@ -135,7 +136,9 @@ class _Products:
 
     def __init__(self, plan: _Plan, weights: Buffer, size: Buffer, over: Buffer) -> None:
         c, self.plan, self.weights, self.size, self.over = plan.c, plan, weights, size, over
-        self.s, self.ob = parallel("s", plan.strips), parallel("ob", plan.blocks)
+        self.s, self.ob = parallel("s", plan.strips * plan.shares), parallel("ob", plan.blocks // plan.shares)
+        share, self.strip = as_index(self.s) // plan.strips, as_index(self.s) % plan.strips
+        self.at = share * (plan.blocks // plan.shares) + as_index(self.ob)
         self.v = c.scratch("v", c.dtype, (plan.strip, plan.sections, plan.rows, PARTS, plan.depth))
         self.row_size = c.scratch("rs", c.dtype, (plan.together,))
         self.row_over = c.scratch("ro", c.dtype, (plan.together, plan.sections))
@@ -169,11 +172,11 @@ class _Products:
         return as_index(g) * self.plan.rows + as_index(q)
 
     def _column(self, oi: Loop) -> Index:
-        return as_index(self.ob) * self.plan.block + as_index(oi)
+        return self.at * self.plan.block + as_index(oi)
 
     def _sum(self, g: Loop, q: Loop, oi: Loop, section: Index) -> tuple[Store, Nest]:
         t = reducing("t", self.plan.depth)
-        row, column = (as_index(g), section, as_index(q)), (as_index(self.ob), section, as_index(t))
+        row, column = (as_index(g), section, as_index(q)), (self.at, section, as_index(t))
         x = [Load(self.v, (*row, index_of(part), as_index(t))) for part in range(PARTS)]
         w = [Load(self.weights, (*column, index_of(part), as_index(oi))) for part in range(PARTS)]
         too_much = (
@@ -184,7 +187,7 @@ class _Products:
 
     def _result(self, row: Index, oi: Loop, total: Expr) -> Store:
         """A row of the strip, as the result has it."""
-        plan, column, whole = self.plan, self._column(oi), as_index(self.s) * self.plan.together + row
+        plan, column, whole = self.plan, self._column(oi), self.strip * self.plan.together + row
         value = apply("mul", apply("mul", total, Load(self.size, (column,))), Load(self.row_size, (row,)))
         if len(plan.c.node.inputs) == 3:
             value = apply("add", value, plan.c.read(2, column))

@@ -1,0 +1,169 @@
+"""Weights in three quarters of their memory, for matrices that multiply one vector.
+
+Such a matrix is used as fast as a cache or memory gives it, which takes longer than multiplying. So its weights are
+whole numbers of 24 bits, in units of their column's largest. Of four vectors of them three lie in 32 bits each, whose
+lowest 8 bits are those of the fourth:
+
+    a | high of d       b | middle of d       c | low of d
+
+    for each block of columns:
+      for k:
+        s0, s1, s2 += f32(a)·x[k], f32(b)·x[k], f32(c)·x[k]     # as they are
+        s3         += f32(join(a, b, c))·x[k]
+      y = s·size
+
+What the lowest bits add to a, b and c is known when those are rounded, so it costs no accuracy: a weight is off by less
+than 2⁻²³ of the largest of its column, which is what sums in f32 are off by, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from strop.loops.index import ZERO, Index, index_of
+from strop.loops.ir import Apply, Buffer, Const, Expr, Load, Loop, Nest, Store
+from strop.loops.lower import Context, as_index, store, zero
+from strop.loops.lower.contractions import inside, parallel, reducing, value_of
+from strop.loops.lower.pointwise import apply, cast
+from strop.loops.lower.products import row_place, sizes_of
+from strop.loops.lower.together import guarded
+
+HELD, MADE = 3, 4  # vectors that lie in memory, and those that are made of them
+LARGEST = 2.0**31 - 2.0**10  # of the whole numbers, far enough from the end for rounding
+SMALLEST = 2.0**-126  # of the units of columns: a normal number, as dividing by it has to be exact
+
+
+@dataclass(frozen=True)
+class Compact:
+    """A block is `sets` times four vectors of `lanes` columns."""
+
+    lanes: int
+    sets: int
+
+    @property
+    def vectors(self) -> int:
+        return MADE * self.sets
+
+    @property
+    def block(self) -> int:
+        return self.vectors * self.lanes
+
+    def __str__(self) -> str:
+        return f"weights of 24 bits, {self.block} columns at a time"
+
+    def matrix(self, c: Context, name: str, gates: int, units: int, depth: int) -> Matrix:
+        """A matrix of `gates` times `units` columns; blocks hold all gates of some units."""
+        if self.vectors % gates:
+            raise ValueError(f"{self.vectors} vectors are no whole number of units of {gates} gates")
+        blocks = -(-units // (self.block // gates))
+        held = c.temporary(f"{name}.bits", "i32", (blocks, depth, self.sets, HELD, self.lanes))
+        return Matrix(c, self, name, gates, units, held, c.temporary(f"{name}.size", "f32", (gates * units,)))
+
+
+Weight = Callable[[Index, Index], Expr]
+Finish = Callable[[Index, Sequence[Expr]], tuple[Sequence[Store], Sequence[Buffer]]]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    c: Context
+    shape: Compact
+    name: str
+    gates: int
+    units: int
+    held: Buffer
+    size: Buffer
+
+    @property
+    def together(self) -> int:
+        """Units of a block."""
+        return self.shape.block // self.gates
+
+    def prepare(self, weight: Weight) -> list[Nest]:
+        """The nests that make it of weights by column and row."""
+        return [self._sizes(weight), self._bits(weight)]
+
+    def _sizes(self, weight: Weight) -> Nest:
+        n, k = parallel("n", self.gates * self.units), reducing("k", self.held.shape[1])
+        top = self.c.scratch("top", "f32")
+        look = store(top, (), apply("abs", weight(as_index(n), as_index(k))), "max")
+        held = apply("maximum", value_of(top), Const(SMALLEST * LARGEST, "f32"))
+        unit = apply("mul", held, Const(1 / LARGEST, "f32"))
+        none = apply("eq", value_of(top), zero("f32"))
+        size = Apply("where", (none, zero("f32"), unit), "f32")
+        body = (store(top, (), zero("f32")), Nest((k,), (look,)), store(self.size, (n,), size))
+        return self.c.nest((n,), *body, scratch=(top,), suffix=f"{self.name}.size")
+
+    def _bits(self, weight: Weight) -> Nest:
+        blocks, depth, sets, _, lanes = self.held.shape
+        o, k, i = parallel("o", blocks), parallel("k", depth), parallel("l", lanes)
+        body = []
+        for s in range(sets):
+            *three, last = (self._whole(weight, o, k, i, MADE * s + vector) for vector in range(MADE))
+            last = apply("add", last, _whole(128))
+            for vector, number in enumerate(three):
+                low = apply("and", apply("shr", last, _whole(24 - 8 * vector)), _whole(255))
+                near = apply("and", apply("add", apply("sub", number, low), _whole(128)), _whole(-256))
+                body.append(store(self.held, (o, k, s, vector, i), apply("add", near, low)))
+        return self.c.nest((o, k, i), *body, suffix=f"{self.name}.bits")
+
+    def _whole(self, weight: Weight, o: Loop, k: Loop, i: Loop, vector: int) -> Expr:
+        """A weight in units of its column's largest; 0 past the last column."""
+        gate, part = divmod(vector, self.shape.vectors // self.gates)
+        unit = as_index(o) * self.together + part * self.shape.lanes + as_index(i)
+        n = unit + gate * self.units
+        value = apply("div", weight(n, as_index(k)), Load(self.size, (n,)))
+        return cast(guarded(value, inside((unit, self.units)), 0.0), "i32")
+
+    def times(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "") -> Nest:
+        """Its product with the vector x; `finish` makes statements of the totals of a unit's gates."""
+        blocks, depth, sets, _, lanes = self.held.shape
+        o, i, k = parallel(f"o{mark}", blocks), parallel(f"l{mark}", lanes), reducing(f"k{mark}", depth)
+        sums = self.c.scratch(f"sums{mark}", "f32", (self.gates, self.together))
+        accs = [self.c.scratch(f"acc{mark}{number}", "f32") for number in range(self.shape.vectors)]
+        steps: list[Store] = []
+        for s in range(sets):
+            here = (as_index(o), as_index(k), index_of(s))
+            held = [Load(self.held, (*here, index_of(vector), as_index(i))) for vector in range(HELD)]
+            made, own = (*held, apply("join", *held)), accs[MADE * s : MADE * (s + 1)]
+            products = (apply("mul", cast(one, "f32"), x(as_index(k))) for one in made)
+            steps += [store(acc, (), product, "sum") for acc, product in zip(own, products)]
+        keep = []
+        for number, acc in enumerate(accs):
+            gate, part = divmod(number, self.shape.vectors // self.gates)
+            keep.append(store(sums, (gate, as_index(i) + part * lanes), value_of(acc)))
+        starts = [store(acc, (), zero("f32")) for acc in accs]
+        multiply = Nest((i,), (*starts, Nest((k,), tuple(steps)), *keep), tuple(accs))
+        e = parallel(f"e{mark}", self.together)
+        return Nest((o,), (multiply, self._finish(o, e, sums, finish)), (sums,))
+
+    def _finish(self, o: Loop, e: Loop, sums: Buffer, finish: Finish) -> Nest:
+        unit = as_index(o) * self.together + as_index(e)
+        totals = [
+            apply("mul", Load(sums, (index_of(gate), as_index(e))), Load(self.size, (unit + gate * self.units,)))
+            for gate in range(self.gates)
+        ]
+        stores, scratch = finish(unit, totals)
+        there = inside((unit, self.units))
+        made = (replace(one, value=guarded(one.value, there, 0.0), guards=(*one.guards, *there)) for one in stores)
+        return Nest((e,), tuple(made), tuple(scratch))
+
+
+def compact_product(c: Context, shape: Compact) -> list[Nest]:
+    """A matrix product with one row."""
+    sizes = sizes_of(c.node)
+    matrix = shape.matrix(c, "w", 1, sizes.columns, sizes.depth)
+    taps = (ZERO,) * (len(c.node.inputs[1].shape) - 2)
+
+    def finish(n: Index, totals: Sequence[Expr]) -> tuple[Sequence[Store], Sequence[Buffer]]:
+        total = totals[0] if len(c.node.inputs) == 2 else apply("add", totals[0], c.read(2, n))
+        return [store(c.out, row_place(c.node, ZERO, n), total)], ()
+
+    product = matrix.times(lambda k: c.read(0, *row_place(c.node, ZERO, k, read=True)), finish)
+    nests = matrix.prepare(lambda n, k: c.read(1, n, k, *taps))
+    return [*nests, c.nest(product.loops, *product.body, scratch=product.scratch)]
+
+
+def _whole(value: int) -> Const:
+    return Const(value, "i32")

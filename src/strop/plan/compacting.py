@@ -1,0 +1,88 @@
+"""Whether the weights of a product with one vector are kept in 24 bits.
+
+Chosen by the cycles that four vectors of weights take to come from where they are held, and to be made numbers of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from strop.core.target import Target
+from strop.graph.ir import Node
+from strop.graph.rules.language import is_parametric
+from strop.loops.ir import Nest
+from strop.loops.lower import Context
+from strop.loops.lower.compact import HELD, Compact, compact_product
+from strop.loops.lower.products import is_product, sizes_of
+from strop.loops.lower.recurrent import GATES, STATES
+
+WORTH = 1.05  # times as fast, from which it is taken
+MAKING = {"fma": 4, "convert": 4, "shuffle": 3, "logic": 1}  # operations on four vectors
+HELD_BESIDE = 8  # registers for what sums are made of
+MOST_SETS = 3
+
+
+@dataclass(frozen=True)
+class CompactProduct:
+    """A product with one row."""
+
+    shape: Compact
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return compact_product(c, self.shape)
+
+    def __str__(self) -> str:
+        return str(self.shape)
+
+
+def compact_row(node: Node, target: Target, threads: int) -> CompactProduct | None:
+    """How weights of a matrix product lie where that takes less time; None is as they are."""
+    if not is_product(node) or node.dtype != "f32" or not is_parametric(node.inputs[1]):
+        return None
+    sizes = sizes_of(node)
+    shape = _choose(1, sizes.columns, sizes.depth, target, threads) if sizes.rows == 1 else None
+    return CompactProduct(shape) if shape is not None else None
+
+
+def compact_states(node: Node, target: Target, threads: int) -> Compact | None:
+    """The same for what a recurrent layer applies to its states."""
+    batch, weights = node.inputs[0].shape[0 if node.attrs["batch_first"] else 1], node.inputs[STATES[node.op] + 2]
+    if batch != 1 or node.types[0].dtype != "f32" or not is_parametric(weights):
+        return None
+    rows, units = weights.shape
+    return _choose(GATES[node.op], rows // GATES[node.op], units, target, threads)
+
+
+def _choose(gates: int, units: int, depth: int, target: Target, threads: int) -> Compact | None:
+    lanes = target.lanes("f32")
+    vectors = -(-gates * units // lanes)
+    level = _level(4 * gates * units * depth, target, threads)
+    direct = vectors / threads * depth * max(1 / target.fma_per_cycle, target.vector_bytes / target.bandwidth[level])
+    made = ((_cycles(one, gates, units, depth, target, threads), one) for one in _candidates(gates, target))
+    cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
+    return best if WORTH * cycles < direct else None
+
+
+def _candidates(gates: int, target: Target) -> Iterator[Compact]:
+    """As many sums as there are registers for, the most first: what is read for all of them is read less often."""
+    for sets in range(MOST_SETS, 0, -1):
+        one = Compact(target.lanes("f32"), sets)
+        if one.vectors % gates == 0 and one.vectors + HELD_BESIDE <= target.vector_registers:
+            yield one
+
+
+def _cycles(one: Compact, gates: int, units: int, depth: int, target: Target, threads: int) -> float:
+    blocks = -(-units // (one.block // gates))
+    level = _level(blocks * depth * one.sets * HELD * target.vector_bytes, target, threads)
+    bits = max(target.vector_bits / target.ports.pipe_bits, 1)
+    uses = [target.ports.use(kind, target.vector_bits).ports for kind in MAKING]
+    making = sum(MAKING.values()) * bits / len(set("".join(uses)))
+    four = max(making, HELD * target.vector_bytes / target.bandwidth[level])
+    return -(-blocks // threads) * depth * one.sets * four
+
+
+def _level(size: int, target: Target, threads: int) -> int:
+    """Where weights are held that threads share: 0 is L1."""
+    held = (target.l1 * threads, target.l2 * threads, target.l3)
+    return next((level for level, most in enumerate(held) if size <= most), len(held))

@@ -1,0 +1,50 @@
+"""Weights of 24 bits are taken where reading them takes the time, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strop.core.target import Target
+from strop.graph.ir import Node, Type
+from strop.plan.compacting import compact_row, compact_states
+
+ZEN4 = Target.find("znver4")
+
+
+def linear(rows: int, depth: int, columns: int, dtype: str = "f32", constant: bool = True) -> Node:
+    x = Node("input", types=(Type(dtype, (rows, depth)),))
+    weight = Node("param" if constant else "input", types=(Type(dtype, (columns, depth)),))
+    return Node("linear", (x, weight), {}, (Type(dtype, (rows, columns)),))
+
+
+def lstm(units: int, batch: int = 1) -> Node:
+    shapes = ((9, batch, 20), (1, batch, units), (1, batch, units))
+    given = [Node("input", types=(Type("f32", shape),)) for shape in shapes]
+    weights = [Node("param", types=(Type("f32", shape),)) for shape in ((4 * units, 20), (4 * units, units))]
+    attrs = {"batch_first": False, "bidirectional": False, "layers": 1, "has_bias": False}
+    return Node("lstm", (*given, *weights), attrs, (Type("f32", (9, batch, units)),))
+
+
+def test_one_row_of_a_large_matrix_is_compact() -> None:
+    assert compact_row(linear(1, 1280, 1000), ZEN4, 1) is not None
+
+
+@pytest.mark.parametrize(
+    "node",
+    [linear(2, 1280, 1000), linear(1, 64, 64), linear(1, 1280, 1000, "f64"), linear(1, 1280, 1000, constant=False)],
+    ids=["two rows", "in L1", "f64", "not constant"],
+)
+def test_others_are_not(node: Node) -> None:
+    assert compact_row(node, ZEN4, 1) is None
+
+
+def test_states_of_a_batch_of_one_are_compact() -> None:
+    assert compact_states(lstm(256), ZEN4, 1) is not None
+    assert compact_states(lstm(256, batch=2), ZEN4, 1) is None
+
+
+def test_bandwidth_that_is_enough_needs_none() -> None:
+    fast = replace(ZEN4, bandwidth=(64.0, 64.0, 64.0, 64.0))
+    assert compact_row(linear(1, 1280, 1000), fast, 1) is None
