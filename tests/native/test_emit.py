@@ -15,11 +15,15 @@ import torch.nn.functional as F
 import strop
 from native.random_graphs import random_graph
 from strop.capture.fx import trace
+from strop.code.emit import emit
 from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.target import Target
 from strop.graph import build as make
 from strop.graph.ir import Graph
 from strop.graph.operators import ACTIVATIONS, OTHER
+from strop.loops.index import Var, index_of
+from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store
 from strop.run import pipeline
 from strop.run.program import build
 
@@ -311,3 +315,14 @@ def test_value_after_softmax_is_used_twice():
     x, mask = torch.randn(4, 3, 6), torch.rand(4, 3, 1) > 0.5
     program = compiled(lambda x, mask: torch.where(mask, 0.0, torch.softmax(x, -1)), x, mask)
     torch.testing.assert_close(program((x, mask))[0], torch.where(mask, 0.0, torch.softmax(x, -1)))
+
+
+def test_a_guard_that_fails_within_a_vector_masks_it():
+    """100 elements by four vectors of 16: the last two rows of blocks end in the third vector."""
+    i, e = Loop(Var("i", 2)), Loop(Var("e", 64), mode="vector")
+    place = index_of(i.var) * 64 + index_of(e.var)
+    x, y = Buffer("x", "f32", (128,), "input"), Buffer("y", "f32", (100,), "output")
+    kept = Store(y, (place,), Load(x, (place,)), guards=(Guard(place, 100),))
+    text = emit(Nest((i, e), (kept,), (), "kept"), "kept", Target.find("znver4")).text
+    assert len(re.findall(r"call void @llvm.masked.store", text)) == 2
+    assert len(re.findall(r"store <16 x float>", text)) == 2

@@ -48,3 +48,8 @@ def test_states_of_a_batch_of_one_are_compact() -> None:
 def test_bandwidth_that_is_enough_needs_none() -> None:
     fast = replace(ZEN4, bandwidth=(64.0, 64.0, 64.0, 64.0))
     assert compact_row(linear(1, 1280, 1000), fast, 1) is None
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 1000), (1, 1000, 0), (0, 1000, 1000)])
+def test_nothing_stays_as_it_is(shape: tuple[int, int, int]) -> None:
+    assert compact_row(linear(*shape), ZEN4, 2) is None

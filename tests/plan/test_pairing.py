@@ -73,3 +73,9 @@ def test_threads_get_equal_shares(rows: int) -> None:
     assert chosen is not None
     strips = -(-rows // (chosen.strip * chosen.rows))
     assert strips % 2 == 0 or strips > 8
+
+
+@pytest.mark.parametrize("shape", [(0, 64, 64), (64, 0, 64), (64, 64, 0)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_is_made_directly(shape: tuple[int, int, int], threads: int) -> None:
+    assert choose_pairs(linear(*shape), ZEN4, threads) is None

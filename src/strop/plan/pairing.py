@@ -57,8 +57,10 @@ def choose_pairs(node: Node, target: Target, threads: int) -> Pairs | None:
     if not is_product(node) or not is_parametric(node.inputs[1]):
         return None
     sizes, lanes = sizes_of(node), target.lanes(node.dtype)
-    direct = sizes.rows * sizes.depth * sizes.columns / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT
-    direct = max(direct, _fetching(sizes, target))
+    work = sizes.rows * sizes.depth * sizes.columns
+    if not work:
+        return None
+    direct = max(work / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT, _fetching(sizes, target))
     made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target, threads))
     cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
     return best if WORTH * cycles < direct else None
