@@ -28,7 +28,7 @@ from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.walk import Reach, Walk, walks
 
 ROOM = 0.8  # of L2, for what a strip touches
-LARGE = 1.0  # of L2, from which on a tensor does not stay there until it is read
+LARGE = 0.6  # of L2, from which on a tensor does not stay there until it is read: others pass through it meanwhile
 L3_ROOM, L3_LARGE = 0.12, 0.3  # of L3, which is not ours alone
 SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
