@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-import strop
+from native.products import CHECKED, product
 from strop.core.target import Target
 from strop.graph.ir import Node
 from strop.loops.lower.compact import Compact
@@ -16,7 +16,7 @@ from strop.plan import algorithms
 from strop.plan.compacting import CompactProduct
 from strop.session import Session
 
-CHECKED = strop.Options(cache=False, check=True)
+ALGORITHM = "24 bits"
 
 
 @pytest.fixture(autouse=True)
@@ -33,37 +33,27 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithms, "compact_states", states)
 
 
-def product(x: torch.Tensor, weight: torch.Tensor, threads: int = 1) -> torch.Tensor:
-    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False).eval()
-    with torch.no_grad():
-        layer.weight.copy_(weight)
-        session = Session(layer, (x,), options=CHECKED, threads=threads)
-        result = session.module(x)
-    assert any("24 bits" in str(entry) for entry in session.journal.events)
-    return result
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("depth", "columns"), [(256, 256), (100, 1000), (33, 7), (1, 130)])
 def test_a_product_is_as_exact_as_a_sum_in_f32(depth: int, columns: int, threads: int) -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(1, depth), torch.randn(columns, depth)
     expected = x.double() @ weight.double().T
-    assert (product(x, weight, threads) - expected).abs().max() < 1e-6 * expected.abs().max()
+    assert (product(x, weight, ALGORITHM, threads) - expected).abs().max() < 1e-6 * expected.abs().max()
 
 
 @pytest.mark.parametrize("size", [1e-22, 1e-10, 1e10, 1e30])
 def test_columns_may_have_any_size(size: float) -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(1, 64), torch.randn(128, 64) * torch.logspace(-6, 6, 128)[:, None] * size
-    result, expected = product(x, weight).double(), x.double() @ weight.double().T
+    result, expected = product(x, weight, ALGORITHM).double(), x.double() @ weight.double().T
     assert ((result - expected).abs() / (x.double().abs() @ weight.double().abs().T)).max() < 1e-6
 
 
 def test_zeros_stay_zeros_and_nan_stays_in_its_column() -> None:
     weight = torch.randn(128, 64)
     weight[3], weight[70, 5] = 0.0, float("nan")
-    result = product(torch.randn(1, 64), weight)[0]
+    result = product(torch.randn(1, 64), weight, ALGORITHM)[0]
     assert result[3] == 0 and result[70].isnan() and result.isnan().sum() == 1
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import strop
+from native.products import CHECKED, product
 from strop.core.target import Target
 from strop.graph.ir import Node
 from strop.loops.lower.products import is_product, sizes_of
@@ -14,7 +15,7 @@ from strop.plan import algorithms
 from strop.plan.pairing import Pairs
 from strop.session import Session
 
-CHECKED = strop.Options(cache=False, check=True)
+ALGORITHM = "products of pairs"
 
 
 @pytest.fixture(autouse=True)
@@ -29,19 +30,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithms, "choose_pairs", choose)
 
 
-def product(x: torch.Tensor, weight: torch.Tensor, threads: int = 1) -> torch.Tensor:
-    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False, dtype=weight.dtype).eval()
-    with torch.no_grad():
-        layer.weight.copy_(weight)
-        session = Session(layer, (x,), options=CHECKED, threads=threads)
-        result = session.module(x)
-    assert any("products of pairs" in str(entry) for entry in session.journal.events)
-    return result
-
-
 def error(x: torch.Tensor, weight: torch.Tensor) -> float:
     """Of the worst row, relative to its largest element."""
-    result, expected = product(x, weight).double(), x.double() @ weight.double().T
+    result, expected = product(x, weight, ALGORITHM).double(), x.double() @ weight.double().T
     return ((result - expected).abs().amax(-1) / expected.abs().amax(-1)).max().item()
 
 
@@ -103,7 +94,7 @@ def test_sizes_of_rows_and_columns_do_not_matter(scale: float) -> None:
 def test_columns_of_different_sizes_are_each_right() -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(28, 192), torch.randn(32, 192) * torch.logspace(-8, 8, 32)[:, None]
-    result, expected = product(x, weight).double(), x.double() @ weight.double().T
+    result, expected = product(x, weight, ALGORITHM).double(), x.double() @ weight.double().T
     assert ((result - expected).abs().amax(0) / expected.abs().amax(0)).max() < 2e-6
 
 
@@ -133,7 +124,7 @@ def test_what_is_not_finite_stays_in_its_row() -> None:
     x, weight = torch.randn(28, 96), torch.randn(32, 96)
     spoilt = x.clone()
     spoilt[3, 5], spoilt[10, 7] = float("nan"), float("inf")
-    result, clean = product(spoilt, weight), product(x, weight)
+    result, clean = product(spoilt, weight, ALGORITHM), product(x, weight, ALGORITHM)
     others = [row for row in range(28) if row not in (3, 10)]
     assert torch.equal(result[others], clean[others])
     assert not result[[3, 10]].isfinite().any()
@@ -142,7 +133,7 @@ def test_what_is_not_finite_stays_in_its_row() -> None:
 def test_doubles_are_right() -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(28, 100, dtype=torch.float64), torch.randn(32, 100, dtype=torch.float64)
-    assert (product(x, weight) - x @ weight.T).abs().max() < 1e-13
+    assert (product(x, weight, ALGORITHM) - x @ weight.T).abs().max() < 1e-13
 
 
 def test_they_can_be_switched_off() -> None:

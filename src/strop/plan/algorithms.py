@@ -1,4 +1,4 @@
-"""Which algorithm computes an operator, where there is a choice: the direct one, Winograd's or Strassen's.
+"""Which algorithm computes an operator, where there is a choice: Winograd's, pairs, Strassen's, compact weights.
 
 Chosen by cycles that the busiest part of each would take: multiply-adds at the rate of the target, transforms per tile,
 and transformed weights that have to come from beyond L2 once per strip of tiles.

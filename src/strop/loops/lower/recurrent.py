@@ -67,12 +67,13 @@ def projections(node: Node) -> list[Node]:
     first, given = node.attrs["batch_first"], node.inputs[0].shape
     batch, time = given[0 if first else 1], given[1 if first else 0]
     directions, dtype = 2 if node.attrs["bidirectional"] else 1, node.types[0].dtype
+    each = 4 if node.attrs["has_bias"] else 2
     found = []
     for number in range(node.attrs["layers"] * directions):
         width = given[2] if number < directions else directions * _hidden(node)
         source = Node("input", types=(Type(dtype, (time, batch, width)),))
-        first_weight = 1 + STATES[node.op] + (4 if node.attrs["has_bias"] else 2) * number
-        weight, _, *biases = node.inputs[first_weight : first_weight + (4 if node.attrs["has_bias"] else 2)]
+        own = 1 + STATES[node.op] + each * number
+        weight, _, *biases = node.inputs[own : own + each]
         shape = (time, batch, weight.shape[0])
         mark = f"{number // directions}{'r' if number % directions else ''}"
         types = (Type(dtype, shape),)
@@ -280,19 +281,18 @@ class Step:
         b, u = here
         now = t * -1 + (self.given.shape[0] - 1) if self.cell.direction else t
         parts = [Load(self.given, (now, b, u + gate * self.units)) for gate in range(len(sums))]
-        values, extra = self._values(self.states[0].at(t, *here), t, here, parts, sums)
+        values, extra = self._values(t, here, parts, sums)
         stores = [state.replaced(t, here, value) for state, value in zip(self.states, values)][::-1]
         place = (b, now) if self.batch_first else (now, b)
         new = self.states[0].at(t + 1, *here)
         stores.append(store(self.target, (*place, u + self.cell.direction * self.units), new))
-        return [*(store(scratch, (), value) for scratch, value in extra), *stores], tuple(
-            scratch for scratch, _ in extra
-        )
+        held = [store(scratch, (), value) for scratch, value in extra]
+        return [*held, *stores], tuple(scratch for scratch, _ in extra)
 
     def _values(
-        self, old: Expr, t: Index, here: tuple[Index, Index], given: Sequence[Expr], sums: Sequence[Expr]
+        self, t: Index, here: tuple[Index, Index], given: Sequence[Expr], sums: Sequence[Expr]
     ) -> tuple[list[Expr], list[tuple[Buffer, Expr]]]:
-        """The new states, the second before the first, and scratch with what it holds."""
+        """The new states (the first is made of the second's new value), and scratch with what it holds."""
         c = self.cell.c
 
         def gate(which: int, function: str) -> Expr:
@@ -306,7 +306,7 @@ class Step:
             update = c.scratch(f"z{self.mark}", c.dtype)
             new = apply("tanh", apply("add", given[2], apply("mul", gate(0, "sigmoid"), sums[2])))
             # (1 - z)·new + z·old
-            kept = apply("mul", value_of(update), old)
+            kept = apply("mul", value_of(update), self.states[0].at(t, *here))
             value = apply("add", apply("mul", apply("sub", Const(1.0, c.dtype), value_of(update)), new), kept)
             return [value], [(update, gate(1, "sigmoid"))]
         entering = apply("mul", gate(0, "sigmoid"), gate(2, "tanh"))
