@@ -326,3 +326,13 @@ def test_a_guard_that_fails_within_a_vector_masks_it():
     text = emit(Nest((i, e), (kept,), (), "kept"), "kept", Target.find("znver4")).text
     assert len(re.findall(r"call void @llvm.masked.store", text)) == 2
     assert len(re.findall(r"store <16 x float>", text)) == 2
+
+
+def test_a_guard_that_all_lanes_share_needs_no_mask():
+    i, e = Loop(Var("i", 8)), Loop(Var("e", 8), mode="vector")
+    place = (index_of(i.var), index_of(e.var))
+    x, y = Buffer("x", "f32", (8, 8), "input"), Buffer("y", "f32", (7, 8), "output")
+    kept = Store(y, place, Load(x, place), guards=(Guard(place[0], 7),))
+    text = emit(Nest((i, e), (kept,), (), "kept"), "kept", Target.find("znver3")).text
+    assert "masked.store" not in text
+    assert len(re.findall(r"select i1 .*, ptr %nowhere", text)) == 1

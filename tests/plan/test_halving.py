@@ -21,8 +21,9 @@ def test_large_products_are_computed_by_halves() -> None:
     assert (3072 // 2) % chosen.block == 0
 
 
-def test_small_tiles_would_wait_for_weights() -> None:
-    assert choose_strassen(linear(128, 768, 3072), Target.find("znver3"), 1) is None
+def test_small_tiles_need_long_sums() -> None:
+    assert choose_strassen(linear(128, 768, 3072), Target.find("znver3"), 1) is not None
+    assert choose_strassen(linear(196, 256, 1024), Target.find("znver3"), 1) is None
 
 
 @pytest.mark.parametrize("shape", [(1, 768, 768), (32, 768, 768), (128, 64, 768), (128, 768, 32)])

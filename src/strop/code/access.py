@@ -263,7 +263,7 @@ class Access(Addresses):
     # ---- stores ----
 
     def store(self, buffer: Buffer, offset_expr: Index, value: Value, guards: tuple[Guard, ...] = ()) -> None:
-        """One element or one per lane. Where a guard fails a scalar goes to a slot that nobody reads."""
+        """One element or one per lane. Where a guard fails for all, what is stored goes to a slot that nobody reads."""
         frame, chunk = self.frame, self.frame.chunk
         offset_expr = self.bind_in_index(offset_expr)
         stride = self._stride(offset_expr, chunk)
@@ -272,9 +272,8 @@ class Access(Addresses):
         if chunk is None or stride == 0:
             stored = self._to_memory(value)
             pointer = self.pointer(buffer, offset)
-            held = self._settled(guards)
-            if held:
-                pointer = frame.code.let(f"select i1 {self._conjunction(held)}, ptr {pointer}, ptr %nowhere")
+            if held := self._settled(guards):
+                pointer = self._or_nowhere(pointer, held)
             frame.code.emit(f"store {element} {stored}, ptr {pointer}, align {align}")
             return
         lanes = chunk.lanes
@@ -283,9 +282,11 @@ class Access(Addresses):
         kind = f"<{lanes} x {element}>"
         if stride == 1:
             pointer = self.pointer(buffer, offset)
-            held = self._settled(guards)
-            whole = not chunk.partial and not held
-            self._vector_store(buffer, pointer, stored, chunk, None if whole else self._mask(guards, chunk))
+            moving = tuple(guard for guard in guards if chunk.var in guard.index.vars and not self._holds(guard))
+            if alike := self._settled(tuple(guard for guard in guards if chunk.var not in guard.index.vars)):
+                pointer = self._or_nowhere(pointer, alike)
+            mask = self._mask(moving, chunk) if moving or chunk.partial else None
+            self._vector_store(buffer, pointer, stored, chunk, mask)
             return
         if stride is not None and not self._settled(guards) and self._waits(buffer, offset, stride, stored):
             return
@@ -302,6 +303,10 @@ class Access(Addresses):
                 held_lane = frame.code.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
                 pointer = frame.code.let(f"select i1 {held_lane}, ptr {pointer}, ptr %nowhere")
             frame.code.emit(f"store {element} {one}, ptr {pointer}, align {align}")
+
+    def _or_nowhere(self, pointer: str, guards: tuple[Guard, ...]) -> str:
+        """An address, or that of a slot that nobody reads: masks cost AVX2 cores of AMD many times as much."""
+        return self.frame.code.let(f"select i1 {self._conjunction(guards)}, ptr {pointer}, ptr %nowhere")
 
     def _waits(self, buffer: Buffer, offset: Index, stride: int, stored: str) -> bool:
         """Keep a vector inside unrolled loops until they end: by then its neighbours may be there (`flush`)."""

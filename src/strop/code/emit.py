@@ -86,7 +86,7 @@ class _Emitter:
             self.access.pointers[buffer] = f"%b{i}"
         guarded = any(load.guards for store in self.nest.stores for load in loads(store))
         if any(store.guards for store in self.nest.stores) or (self.ranged and guarded):
-            entry.emit("%nowhere = alloca i64, align 8")
+            entry.emit(f"%nowhere = alloca [{LONGEST_VECTOR} x i64], align 64")
         if self.threaded:
             self._team(entry, table)
         self._place_scratch(entry, table)

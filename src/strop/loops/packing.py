@@ -14,7 +14,7 @@ from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replac
 from strop.loops.primitives import change_loop, exists
 
 LINE_BYTES = 64  # asked for at a time
-MOST_STEPS = 2  # iterations per line of the next part up to which asking for it pays
+MOST_STEPS = 16  # iterations per line of the next part up to which asking for it pays
 
 
 def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
@@ -183,8 +183,8 @@ class PrefetchNext(Pass):
     """for o: … w[o, i] …   →   for o: … w[o, i] …, and at every step inside some of w[o + 1] is on its way
 
     The next part of the buffer arrives while this one is used: its lines are asked for evenly over the iterations of
-    the loops inside `loop` that are not written out. With more than `MOST_STEPS` iterations per line it is not asked
-    for: what is used that long costs little to wait for, and most of the asking would go past its end.
+    the loops inside `loop` that are not written out, several lines in each or one again for as many as it takes. With
+    more than `MOST_STEPS` iterations per line it is not asked for: what is used that long costs little to wait for.
     """
 
     nest: str
@@ -245,9 +245,9 @@ class PrefetchNext(Pass):
         part, steps = load.offset.coefficient(over) or 0, self._steps(whole) * line
         if steps > MOST_STEPS * part:
             return load
-        lines = -(-part // steps)
+        lines, often = -(-part // steps), max(steps // part, 1)
         start = load.offset.substitute({loop.var: ZERO for loop in whole.all_loops})
-        asks = start.substitute({over: index_of(over) + 1}) + done * (lines * line)
+        asks = start.substitute({over: index_of(over) + 1}) + done // often * (lines * line)
         if lines > 1:  # each of the loads of a step asks for the line that lies as far from the first as it does
             looped = dict.fromkeys((over, *(loop.var for loop in whole.all_loops if loop.mode == "serial")), ZERO)
             asks = asks + (load.offset.substitute(looped) - load.offset.const) % (lines * line)

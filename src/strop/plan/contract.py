@@ -76,20 +76,19 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
     if not any(loop.kind == "sequential" for loop in recipe.nest.loops):
-        _prefetch(recipe, found, tile, lane, (f"{along.name}.o", *reversed(around)))
+        _prefetch(recipe, tile, lane, (f"{along.name}.o", *reversed(around)))
 
 
-def _prefetch(recipe: Recipe, found: Contraction, tile: Tile, lane: str, panels: Sequence[str]) -> None:
+def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: Sequence[str]) -> None:
     """The next panel of weights is asked for while this one is used.
 
     Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
-    reading. Not in a walk through time either, whose weights come from L2 after the first step. Of products of pairs,
-    several statements to a sum, the recipe is only at the start, so all of the nest is searched for their weights.
+    reading. Not in a walk through time either, whose weights come from L2 after the first step.
     """
     if tile.rows < FEWEST_PREFETCHED:
         return
-    stores = recipe.nest.stores if len(found.inner.stores) > found.accumulators else recipe.at.stores
-    streamed = [load for s in stores for load in loads(s) if any(v.name == lane for v in load.vars)]
+    sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
+    streamed = [load for load in sums if any(v.name == lane for v in load.vars)]
     for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
         tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
         if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:

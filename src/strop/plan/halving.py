@@ -19,13 +19,15 @@ from strop.loops.lower.strassen import PRODUCTS, strassen, strassen_applies
 from strop.plan.tiles import FMA_LATENCY
 
 #: below, what is saved is less than what is spent around it
-FEWEST_ROWS, SHORTEST_SUM, FEWEST_COLUMNS = 64, 256, 128
+FEWEST_ROWS, SHORTEST_SUM, FEWEST_COLUMNS = 48, 256, 128
 EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.95
-WORTH = 1.02  # times as fast, from which it is taken
-RESULTS = 24.0  # cycles per vector of columns and pair of rows for making four results of seven products
-SUMS = 12.0  # the same for making seven sums of four parts of rows
+WORTH = 1.0  # times as fast, from which it is taken
+RESULTS = 12.0  # cycles per vector of columns and pair of rows for making four results of seven products
+SUMS = 6.0  # the same for making seven sums of four parts of rows
+TILE = 40.0  # cycles per tile and product: its last sums are waited for and written
+LATE = 0.5  # cycles by which sums that wait for themselves take longer than their latency
 LOADS = 0.08  # of a load's time that multiply-adds do not hide
-HIDDEN = 0.15  # of the bandwidth from some level that products may ask for without waiting
+WAITING = 0.05  # of the time that weights and rows take to come from beyond L1, while others are multiplied
 MOST_STRIPS = 64
 FEWEST_IN_TILE, MOST_ROWS = 4, 14
 
@@ -80,30 +82,39 @@ def _cycles(one: Strassen, sizes: Sizes, lanes: int, target: Target, threads: in
     pairs = strips * one.strip * one.rows
     columns, depth = sizes.columns // 2, sizes.depth // 2
     step = _step(one.rows, one.block // lanes, target)
-    products = PRODUCTS * pairs / one.rows * columns / one.block * depth * step / EFFICIENCY_PRODUCTS
-    # tiles of a strip read a block's weights again and again, while those of the next one arrive
-    first = _waits(one.block, step, PRODUCTS * depth * columns * 4, target)
-    again = _waits(one.block, step, PRODUCTS * depth * one.block * 4, target)
-    waits = (first + (one.strip - 1) * again) / one.strip
-    ends = pairs * (columns / lanes * RESULTS + depth / lanes * SUMS)
-    rows, results = (4 * sizes.rows * size for size in (sizes.depth, sizes.columns))
-    moved = sum(size / _rate(size, target) for size in (rows, results) if size > target.l2 // 2)
+    tiles = PRODUCTS * pairs / one.rows * columns / one.block
+    # tiles of a strip read the weights of a product again and again, while those of the next one arrive
+    rows, weights = 4 * one.rows / step, 4 * one.block / step
+    held = PRODUCTS * one.strip * one.rows * depth * 4
+    waits = _waits(weights, depth * one.block * 4, target) + _waits(rows, held, target)
+    waits += _waits(weights / one.strip, PRODUCTS * depth * columns * 4, target)
+    products = tiles * (depth * step / EFFICIENCY_PRODUCTS * (1 + waits) + TILE)
+    passes = max(target.vector_bits / target.ports.pipe_bits, 1)
+    ends = pairs * passes * (columns / lanes * RESULTS + depth / lanes * SUMS)
+    around = (4 * sizes.rows * size for size in (sizes.depth, sizes.columns))
+    moved = sum(size / _rate(size, target) for size in around if size > target.l2 // 2)
     shared = 1 if strips == 1 else strips / (-(-strips // threads) * threads)
-    return (products * (1 + waits) + ends + moved) / shared
+    return (products + ends + moved) / shared
 
 
 def _step(rows: int, vectors: int, target: Target) -> float:
     """Cycles of a step of a tile: multiply-adds, and loads of a row's element each and of the block's vectors."""
     loads = rows / 2 + vectors * target.vector_bytes / target.bandwidth[0]
-    return max(rows * vectors / target.fma_per_cycle, loads, FMA_LATENCY) + LOADS * loads
+    return max(rows * vectors / target.fma_per_cycle, loads, FMA_LATENCY + LATE) + LOADS * loads
 
 
-def _waits(block: int, step: float, held: int, target: Target) -> float:
-    """How much longer steps take that read a block's elements from where so many bytes are held."""
-    return max(block * 4 / step / _rate(held, target) - HIDDEN, 0)
+def _waits(rate: float, held: int, target: Target) -> float:
+    """How much longer steps take that read so many bytes per cycle from where so many are held."""
+    used = rate / _rate(held, target)
+    return max(used - 1, 0) + (WAITING * used if held > _beside(target) else 0)
+
+
+def _beside(target: Target) -> int:
+    """What L1 holds beside rows and results."""
+    return 5 * target.l1 // 8
 
 
 def _rate(size: int, target: Target) -> float:
     """Bytes per cycle from where so many bytes are held."""
-    level = next((level for level, held in ((1, 7 * target.l2 // 10), (2, target.l3 // 2)) if size <= held), 3)
-    return target.bandwidth[level]
+    levels = ((0, _beside(target)), (1, 7 * target.l2 // 10), (2, target.l3 // 2))
+    return target.bandwidth[next((level for level, held in levels if size <= held), 3)]

@@ -134,13 +134,14 @@ def _read_in_tiles(nest: Nest) -> set[Buffer]:
 
 
 def _read_in_rows(nest: Nest) -> set[Buffer]:
-    """What is taken apart pixel by pixel, all channels of one at a time, for products of scratch."""
+    """What is taken apart pixel by pixel, all channels of one at a time, for products of scratch. Not the heads of an
+    attention, which a sum walks through as well, several elements of each."""
     inner = [found for part in _parts(nest) if (found := contraction(part)) is not None]
     if not any(load.buffer.space == "scratch" for found in inner for load in found.operands):
         return set()
     rows = [s for s in nest.stores if s.target.space == "scratch" and s.target.shape]
     taken = [(load, s.index[-1]) for s in rows for load in loads(s) if len(load.index) > 2]
-    return {load.buffer for load, place in taken if load.index[1].vars & place.vars}
+    return {load.buffer for load, place in taken if any(load.index[1].coefficient(var) for var in place.vars)}
 
 
 def _parts(nest: Nest) -> Iterator[Nest]:

@@ -4,7 +4,7 @@
     for each strip of row pairs (r, r + half):
       V[i] = ±X11 ± X12 ± X21 ± X22                # per pair and half of the sum
       for each block of column pairs:
-        M[i] = V[i]·U[i]                           # 7 products
+        for each product i: M[i] = V[i]·U[i]       # all tiles of the strip, the weights of a product stay near
         y = ±M[i] … + bias                         # four results per pair of rows and of columns
 
 Another algorithm for `linear` and for 1×1 convolutions, not the one that lowering takes by itself: scheduling chooses
@@ -66,6 +66,11 @@ class _Plan:
         return -(-self.sizes.rows // (2 * self.strip * self.rows))
 
     @property
+    def together(self) -> int:
+        """Pairs of rows of a strip."""
+        return self.strip * self.rows
+
+    @property
     def half(self) -> int:
         """Pairs of rows."""
         return self.strips * self.strip * self.rows
@@ -97,16 +102,22 @@ def _combine_weights(plan: _Plan, target: Buffer) -> Nest:
 
 
 def _multiply(plan: _Plan, weights: Buffer) -> Nest:
+    """One product after the other for all tiles of a strip: its weights stay where they are found fast."""
     c = plan.c
-    s, g, ob = parallel("s", plan.strips), parallel("g", plan.strip), parallel("ob", plan.blocks)
-    v = c.scratch("v", c.dtype, (plan.strip, PRODUCTS, plan.rows, plan.depth))
-    m = c.scratch("m", c.dtype, (PRODUCTS, plan.rows, plan.block))
+    s, ob, xi, g = (
+        parallel("s", plan.strips),
+        parallel("ob", plan.blocks),
+        parallel("xi", PRODUCTS),
+        parallel("g", plan.strip),
+    )
+    v = c.scratch("v", c.dtype, (PRODUCTS, plan.strip, plan.rows, plan.depth))
+    m = c.scratch("m", c.dtype, (PRODUCTS, plan.together, plan.block))
     acc = c.scratch("acc", c.dtype)
-    xi, q, oi = parallel("xi", PRODUCTS), parallel("q", plan.rows), parallel("oi", plan.block)
-    k = reducing("k", plan.depth)
-    left, right = Load(v, tuple(map(as_index, (g, xi, q, k)))), Load(weights, tuple(map(as_index, (ob, xi, k, oi))))
-    products = Nest((xi, q, oi), (*accumulate(acc, (k,), left, right), store(m, (xi, q, oi), value_of(acc))), (acc,))
-    each = Nest((ob, g), (products, _results(plan, m, s, g, ob)), (m,))
+    q, oi, k = parallel("q", plan.rows), parallel("oi", plan.block), reducing("k", plan.depth)
+    left, right = Load(v, tuple(map(as_index, (xi, g, q, k)))), Load(weights, tuple(map(as_index, (ob, xi, k, oi))))
+    made = store(m, (xi, as_index(g) * plan.rows + as_index(q), oi), value_of(acc))
+    tile = Nest((q, oi), (*accumulate(acc, (k,), left, right), made), (acc,))
+    each = Nest((ob,), (Nest((xi, g), (tile,)), _results(plan, m, s, ob)), (m,))
     return c.nest((s,), _combine_rows(plan, s, v), each, scratch=(v,))
 
 
@@ -119,15 +130,15 @@ def _combine_rows(plan: _Plan, s: Loop, target: Buffer) -> Nest:
         for row in (pair, (pair + plan.half) % plan.sizes.rows)  # what hangs over is read from the front, in vain
         for j in (0, 1)
     ]
-    body = [store(target, (f, i, p, ic), _combined(row, quarters)) for i, row in enumerate(LEFT)]
+    body = [store(target, (i, f, p, ic), _combined(row, quarters)) for i, row in enumerate(LEFT)]
     return Nest((f, p, ic), tuple(body))
 
 
-def _results(plan: _Plan, m: Buffer, s: Loop, g: Loop, ob: Loop) -> Nest:
+def _results(plan: _Plan, m: Buffer, s: Loop, ob: Loop) -> Nest:
     c = plan.c
-    r, oj = parallel("r", plan.rows), parallel("oj", plan.block)
+    r, oj = parallel("r", plan.together), parallel("oj", plan.block)
     ti, tj = parallel("ti", 2), parallel("tj", 2)
-    pair = (as_index(s) * plan.strip + as_index(g)) * plan.rows + as_index(r)
+    pair = as_index(s) * plan.together + as_index(r)
     column = as_index(ob) * plan.block + as_index(oj) + as_index(tj) * plan.columns
     row = pair + as_index(ti) * plan.half
     tile = c.scratch("y", c.dtype, (2, 2))
