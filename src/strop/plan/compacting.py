@@ -26,7 +26,7 @@ FEW = 16  # registers: no logic on three operands there, which is one operation 
 FILLED = 0.7  # of the ports' cycles with few registers, while lines arrive
 STREAMED = 1.4  # times as fast as described do long streams come from L3 there
 HELD_BESIDE = 8  # registers for what sums are made of
-MOST_SETS, MOST_PLAIN = 3, 4
+MOST_SETS = 3
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,11 @@ def _choose(gates: int, units: int, depth: int, target: Target, threads: int) ->
 
 def _candidates(gates: int, target: Target) -> Iterator[Compact]:
     """As many sums as there are registers for, the most first: what is read for all of them is read less often."""
+    lanes, most = target.lanes("f32"), target.vector_registers - HELD_BESIDE
     for sets in range(MOST_SETS, 0, -1):
-        for plain in range(MOST_PLAIN + 1 if _few(target) else 1):
-            one = Compact(target.lanes("f32"), sets, plain)
-            lines = plain * target.vector_bytes % target.line == 0
-            if lines and one.vectors % gates == 0 and one.vectors + HELD_BESIDE <= target.vector_registers:
-                yield one
+        shapes = [Compact(lanes, sets, plain) for plain in range(most if _few(target) else 1)]
+        fitting = [one for one in shapes if one.vectors <= most and one.vectors % gates == 0]
+        yield from dict.fromkeys((*fitting[-1:], *fitting[:1]))  # with the most beside them, or the fewest
 
 
 def _cycles(one: Compact, gates: int, units: int, depth: int, target: Target, threads: int) -> float:
