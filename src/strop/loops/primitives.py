@@ -268,7 +268,8 @@ class Alternate(Pass):
     """for t: for j: S(t, j)   →   for t in pairs: {for j: S(t, j); for j: S(t+1, last - j)}
 
     Every second iteration of an outer loop walks an inner parallel loop backwards, and with `sums` those inside it, so
-    that what was read last is read again first: a panel that does not quite fit a cache is found there for the most part.
+    that what was read last is read again first: a panel that does not quite fit a cache is found there for the most
+    part.
     """
 
     nest: str

@@ -9,7 +9,7 @@ as long.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strop.core.target import Target
 from strop.graph.ir import Node
@@ -57,7 +57,9 @@ def compact_states(node: Node, target: Target, threads: int) -> Compact | None:
     if batch != 1 or node.types[0].dtype != "f32" or not is_parametric(weights):
         return None
     rows, units = weights.shape
-    return _choose(GATES[node.op], rows // GATES[node.op], units, target, threads)
+    shape = _choose(GATES[node.op], rows // GATES[node.op], units, target, threads)
+    # without masks, guards take as long as an eighth of the work; several threads would meet once more at every step
+    return replace(shape, last=True) if shape is not None and _few(target) and threads == 1 else shape
 
 
 def _choose(gates: int, units: int, depth: int, target: Target, threads: int) -> Compact | None:

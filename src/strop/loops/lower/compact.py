@@ -38,11 +38,15 @@ SMALLEST = 2.0**-126  # of the units of columns: a normal number, as dividing by
 
 @dataclass(frozen=True)
 class Compact:
-    """A block is `sets` times four vectors of `lanes` columns, and `plain` ones whose weights are as they were."""
+    """A block is `sets` times four vectors of `lanes` columns, and `plain` ones whose weights are as they were.
+
+    With `last` a last block that is not full is computed by itself, so that others need no guards.
+    """
 
     lanes: int
     sets: int
     plain: int = 0
+    last: bool = False
 
     @property
     def made(self) -> int:
@@ -121,7 +125,7 @@ class Matrix:
 
     def _whole(self, weight: Weight, o: Loop, k: Loop, i: Loop, vector: int) -> Expr:
         """A weight in units of its column's largest; 0 past the last column."""
-        unit, n = self._column(o, i, vector)
+        unit, n = self._column(as_index(o), i, vector)
         value = apply("div", weight(n, as_index(k)), Load(self.size, (n,)))
         return cast(guarded(value, inside((unit, self.units)), 0.0), "i32")
 
@@ -130,7 +134,7 @@ class Matrix:
         o, k, i = parallel("o", blocks), parallel("k", depth), parallel("l", lanes)
         body = []
         for vector in range(plain):
-            unit, n = self._column(o, i, self.shape.made + vector)
+            unit, n = self._column(as_index(o), i, self.shape.made + vector)
             value = guarded(weight(n, as_index(k)), inside((unit, self.units)), 0.0)
             body.append(store(rest, (o, k, vector, i), value))
         return self.c.nest((o, k, i), *body, suffix=f"{self.name}.rest")
@@ -140,28 +144,37 @@ class Matrix:
         gate, part = divmod(vector, self.shape.vectors // self.gates)
         return gate, part * self.shape.lanes
 
-    def _column(self, o: Loop, i: Loop, vector: int) -> tuple[Index, Index]:
+    def _column(self, block: Index, i: Loop, vector: int) -> tuple[Index, Index]:
         """The unit and the column of a vector's lane."""
         gate, first = self._place(vector)
-        unit = as_index(o) * self.together + first + as_index(i)
+        unit = block * self.together + first + as_index(i)
         return unit, unit + gate * self.units
 
-    def times(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "") -> Nest:
+    def walk(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "") -> list[Nest]:
+        """Its product with the vector x, maybe in two parts."""
+        blocks, whole = self.held.shape[0], self.units // self.together
+        if not self.shape.last or whole in (0, blocks):
+            return [self.times(x, finish, mark)]
+        return [self.times(x, finish, mark, range(whole)), self.times(x, finish, f"{mark}z", range(whole, blocks))]
+
+    def times(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "", part: range | None = None) -> Nest:
         """Its product with the vector x; `finish` makes statements of the totals of a unit's gates."""
         blocks, depth, _, _, lanes = self.held.shape
-        o, i, k = parallel(f"o{mark}", blocks), parallel(f"l{mark}", lanes), reducing(f"k{mark}", depth)
+        part = range(blocks) if part is None else part
+        o, i, k = parallel(f"o{mark}", len(part)), parallel(f"l{mark}", lanes), reducing(f"k{mark}", depth)
+        block = as_index(o) + part.start
         sums = self.c.scratch(f"sums{mark}", "f32", (self.gates, self.together))
         accs = [self.c.scratch(f"acc{mark}{number}", "f32") for number in range(self.shape.vectors)]
-        read = self._read((as_index(o), as_index(k)), as_index(i))
+        read = self._read((block, as_index(k)), as_index(i))
         steps = [store(acc, (), apply("mul", one, x(as_index(k))), "sum") for acc, one in zip(accs, read)]
         keep = []
         for number, acc in enumerate(accs):
             gate, first = self._place(number)
-            keep.append(store(sums, (gate, as_index(i) + first), self._total(o, i, number, value_of(acc))))
+            keep.append(store(sums, (gate, as_index(i) + first), self._total(block, i, number, value_of(acc))))
         starts = [store(acc, (), zero("f32")) for acc in accs]
         multiply = Nest((i,), (*starts, Nest((k,), tuple(steps)), *keep), tuple(accs))
         e = parallel(f"e{mark}", self.together)
-        return Nest((o,), (multiply, self._finish(o, e, sums, finish)), (sums,))
+        return Nest((o,), (multiply, self._finish(block, e, sums, finish)), (sums,))
 
     def _read(self, here: tuple[Index, Index], i: Index) -> Iterator[Expr]:
         """What a block's vectors are multiplied by."""
@@ -171,15 +184,15 @@ class Matrix:
         for rest in self.rest:
             yield from (Load(rest, (*here, index_of(vector), i)) for vector in range(self.shape.plain))
 
-    def _total(self, o: Loop, i: Loop, vector: int, total: Expr) -> Expr:
+    def _total(self, block: Index, i: Loop, vector: int, total: Expr) -> Expr:
         """A sum of what was read as a sum of weights."""
         if vector >= self.shape.made:
             return total
-        unit, n = self._column(o, i, vector)
+        unit, n = self._column(block, i, vector)
         return apply("mul", total, guarded(Load(self.size, (n,)), inside((unit, self.units)), 0.0))
 
-    def _finish(self, o: Loop, e: Loop, sums: Buffer, finish: Finish) -> Nest:
-        unit = as_index(o) * self.together + as_index(e)
+    def _finish(self, block: Index, e: Loop, sums: Buffer, finish: Finish) -> Nest:
+        unit = block * self.together + as_index(e)
         totals = [Load(sums, (index_of(gate), as_index(e))) for gate in range(self.gates)]
         stores, scratch = finish(unit, totals)
         there = inside((unit, self.units))
