@@ -57,19 +57,22 @@ def compact_states(node: Node, target: Target, threads: int) -> Compact | None:
     if batch != 1 or node.types[0].dtype != "f32" or not is_parametric(weights):
         return None
     rows, units = weights.shape
-    shape = _choose(GATES[node.op], rows // GATES[node.op], units, target, threads)
-    # without masks, guards take as long as an eighth of the work; several threads would meet once more at every step
-    return replace(shape, last=True) if shape is not None and _few(target) and threads == 1 else shape
+    gates = GATES[node.op]
+    if not _few(target):
+        return _choose(gates, rows // gates, units, target, threads)
+    # threads meet once a step instead of twice; for a last block by itself, which spares guards, they would meet again
+    shape = _choose(gates, rows // gates, units, target, threads, WORTH if threads == 1 else 1.0)
+    return replace(shape, last=True) if shape is not None and threads == 1 else shape
 
 
-def _choose(gates: int, units: int, depth: int, target: Target, threads: int) -> Compact | None:
+def _choose(gates: int, units: int, depth: int, target: Target, threads: int, worth: float = WORTH) -> Compact | None:
     lanes = target.lanes("f32")
     vectors = -(-gates * units // lanes)
     arriving = target.vector_bytes / _rate(4 * gates * units * depth, target, threads)
     direct = vectors / threads * depth * max(1 / target.fma_per_cycle, arriving)
     made = ((_cycles(one, gates, units, depth, target, threads), one) for one in _candidates(gates, target))
     cycles, best = min(made, key=lambda found: round(found[0]), default=(direct, None))
-    return best if WORTH * cycles < direct else None
+    return best if worth * cycles < direct else None
 
 
 def _candidates(gates: int, target: Target) -> Iterator[Compact]:
