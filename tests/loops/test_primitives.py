@@ -73,7 +73,7 @@ def a_pass(rng, nest):
             name, buffer, loop, rng.randint(1, 8), tuple(rng.sample(order, len(order))), rng.choice(["", *every])
         )
     if kind is Alternate:
-        return Alternate(name, loop, rng.choice(every))
+        return Alternate(name, loop, rng.choice(every), rng.choice([False, True]))
     if kind is Prefetch:
         return Prefetch(name, rng.choice(buffers), rng.randint(1, 64))
     if kind is PrefetchNext:

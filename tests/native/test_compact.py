@@ -19,15 +19,18 @@ from strop.session import Session
 ALGORITHM = "24 bits"
 
 
-@pytest.fixture(autouse=True)
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=["all", "some"])
+def always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether they pay depends on the machine; that they are right doesn't."""
+    every = request.param == "all"
 
     def row(node: Node, target: Target, threads: int) -> CompactProduct | None:
-        return CompactProduct(Compact(16, 2)) if is_product(node) and sizes_of(node).rows == 1 else None
+        shape = Compact(16, 2) if every else Compact(8, 1, 3)
+        return CompactProduct(shape) if is_product(node) and sizes_of(node).rows == 1 else None
 
     def states(node: Node, target: Target, threads: int) -> Compact:
-        return Compact(16, 3 if GATES[node.op] == 3 else 2)
+        three = GATES[node.op] == 3
+        return Compact(16, 3 if three else 2) if every else Compact(8, 1, 2 if three else 4, last=threads == 1)
 
     monkeypatch.setattr(algorithms, "compact_row", row)
     monkeypatch.setattr(algorithms, "compact_states", states)

@@ -33,6 +33,19 @@ def test_two_threads_take_every_step_together(kind, both_ways, batch, two_thread
     torch.testing.assert_close(got, wanted, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_one_thread_walks_one_direction_after_the_other(kind, compact):
+    torch.manual_seed(0)
+    layer = kind(7, 200, 2, bidirectional=True).eval()
+    x = torch.randn(5, 1, 7)
+    with torch.no_grad():
+        session = Session(layer, (x,), options=Options(cache=False, compact=compact), threads=1)
+        (got, _), (wanted, _) = session.module(x), layer(x)
+    assert {f"{kind.__name__.lower()}.{part}" for part in ("0", "0r", "1", "1r")} <= {n.name for n in session.nests}
+    torch.testing.assert_close(got, wanted, atol=1e-6, rtol=1e-5)
+
+
 def test_short_steps_stay_on_one_thread(two_threads):
     session = Session(nn.LSTM(4, 16).eval(), (torch.randn(6, 1, 4),), options=Options(cache=False), threads=2)
     assert "(threads)" not in str(session.nests)

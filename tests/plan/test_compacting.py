@@ -8,9 +8,10 @@ import pytest
 
 from strop.core.target import Target
 from strop.graph.ir import Node, Type
-from strop.plan.compacting import compact_row, compact_states
+from strop.loops.lower.compact import Compact
+from strop.plan.compacting import CompactProduct, compact_row, compact_states
 
-ZEN4 = Target.find("znver4")
+ZEN3, ZEN4 = Target.find("znver3"), Target.find("znver4")
 
 
 def linear(rows: int, depth: int, columns: int, dtype: str = "f32", constant: bool = True) -> Node:
@@ -43,6 +44,19 @@ def test_others_are_not(node: Node) -> None:
 def test_states_of_a_batch_of_one_are_compact() -> None:
     assert compact_states(lstm(256), ZEN4, 1) is not None
     assert compact_states(lstm(256, batch=2), ZEN4, 1) is None
+
+
+def test_with_few_registers_some_vectors_stay_as_they_are() -> None:
+    """Making numbers takes longer there than reading from a cache; from memory it doesn't."""
+    found = compact_states(lstm(256), ZEN3, 1)
+    assert found == Compact(8, 1, 4, last=True)
+    assert compact_row(linear(1, 1280, 1000), ZEN3, 1) == CompactProduct(Compact(8, 1, 4))
+    assert compact_row(linear(1, 8192, 4096), ZEN3, 1) == CompactProduct(Compact(8, 2))
+
+
+def test_blocks_that_would_not_be_full_are_worth_less() -> None:
+    assert compact_states(lstm(112), ZEN3, 1) is not None
+    assert compact_states(lstm(100), ZEN3, 1) is None
 
 
 def test_bandwidth_that_is_enough_needs_none() -> None:

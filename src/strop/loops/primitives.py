@@ -267,13 +267,15 @@ def _sink_into(
 class Alternate(Pass):
     """for t: for j: S(t, j)   →   for t in pairs: {for j: S(t, j); for j: S(t+1, last - j)}
 
-    Every second iteration of an outer loop walks an inner parallel loop backwards, and the sums inside it, so that what
-    was read last is read again first: a panel that does not quite fit a cache is found there for the most part.
+    Every second iteration of an outer loop walks an inner parallel loop backwards, and with `sums` those inside it, so
+    that what was read last is read again first: a panel that does not quite fit a cache is found there for the most
+    part.
     """
 
     nest: str
     loop: str
     inner: str
+    sums: bool = True
 
     def check(self, ir: Nest) -> Verdict:
         found = exists(ir, self.loop, self.inner)
@@ -314,7 +316,7 @@ class Alternate(Pass):
             return item
         walked = any(loop.name == self.inner for loop in item.loops)
         turned = [loop.var for loop in item.loops if loop.name == self.inner]
-        if walked:
+        if walked and self.sums:
             turned += [loop.var for loop in item.all_loops if loop.kind == "reduce" and loop.mode == "serial"]
         body = item.body if walked else tuple(self._reversed(i) for i in item.body)
         return replace(item, body=body).substitute({var: index_of(var) * -1 + (var.extent - 1) for var in turned})

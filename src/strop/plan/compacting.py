@@ -1,12 +1,15 @@
 """Whether the weights of a product with one vector are kept in 24 bits.
 
-Chosen by the cycles that four vectors of weights take to come from where they are held, and to be made numbers of.
+Chosen by the cycles that a block's weights take to come from where they are held, and to be made numbers of. On cores
+with 16 vector registers, of which Zen 3 was measured, the latter takes longer: numbers are made of half as much at a
+time as with 512 bits, and ports wait while lines arrive. There some vectors stay as they are, so that both take about
+as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strop.core.target import Target
 from strop.graph.ir import Node
@@ -18,7 +21,10 @@ from strop.loops.lower.products import is_product, sizes_of
 from strop.loops.lower.recurrent import GATES, STATES
 
 WORTH = 1.05  # times as fast, from which it is taken
-MAKING = {"fma": 4, "convert": 4, "shuffle": 3, "logic": 1}  # operations on four vectors
+MAKING = {"fma": 4, "convert": 4, "shuffle": 3, "logic": 2}  # operations on four vectors
+FEW = 16  # registers: no logic on three operands there, which is one operation less
+FILLED = 0.7  # of the ports' cycles with few registers, while lines arrive
+STREAMED = 1.4  # times as fast as described do long streams come from L3 there
 HELD_BESIDE = 8  # registers for what sums are made of
 MOST_SETS = 3
 
@@ -51,38 +57,54 @@ def compact_states(node: Node, target: Target, threads: int) -> Compact | None:
     if batch != 1 or node.types[0].dtype != "f32" or not is_parametric(weights):
         return None
     rows, units = weights.shape
-    return _choose(GATES[node.op], rows // GATES[node.op], units, target, threads)
+    gates = GATES[node.op]
+    if not _few(target):
+        return _choose(gates, rows // gates, units, target, threads)
+    # threads meet once a step instead of twice; for a last block by itself, which spares guards, they would meet again
+    shape = _choose(gates, rows // gates, units, target, threads, WORTH if threads == 1 else 1.0)
+    return replace(shape, last=True) if shape is not None and threads == 1 else shape
 
 
-def _choose(gates: int, units: int, depth: int, target: Target, threads: int) -> Compact | None:
+def _choose(gates: int, units: int, depth: int, target: Target, threads: int, worth: float = WORTH) -> Compact | None:
     lanes = target.lanes("f32")
     vectors = -(-gates * units // lanes)
-    level = _level(4 * gates * units * depth, target, threads)
-    direct = vectors / threads * depth * max(1 / target.fma_per_cycle, target.vector_bytes / target.bandwidth[level])
+    arriving = target.vector_bytes / _rate(4 * gates * units * depth, target, threads)
+    direct = vectors / threads * depth * max(1 / target.fma_per_cycle, arriving)
     made = ((_cycles(one, gates, units, depth, target, threads), one) for one in _candidates(gates, target))
-    cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
-    return best if WORTH * cycles < direct else None
+    cycles, best = min(made, key=lambda found: round(found[0]), default=(direct, None))
+    return best if worth * cycles < direct else None
 
 
 def _candidates(gates: int, target: Target) -> Iterator[Compact]:
     """As many sums as there are registers for, the most first: what is read for all of them is read less often."""
+    lanes, most = target.lanes("f32"), target.vector_registers - HELD_BESIDE
     for sets in range(MOST_SETS, 0, -1):
-        one = Compact(target.lanes("f32"), sets)
-        if one.vectors % gates == 0 and one.vectors + HELD_BESIDE <= target.vector_registers:
-            yield one
+        shapes = [Compact(lanes, sets, plain) for plain in range(most if _few(target) else 1)]
+        fitting = [one for one in shapes if one.vectors <= most and one.vectors % gates == 0]
+        yield from dict.fromkeys((*fitting[-1:], *fitting[:1]))  # with the most beside them, or the fewest
 
 
 def _cycles(one: Compact, gates: int, units: int, depth: int, target: Target, threads: int) -> float:
     blocks = -(-units // (one.block // gates))
-    level = _level(blocks * depth * one.sets * HELD * target.vector_bytes, target, threads)
-    bits = max(target.vector_bits / target.ports.pipe_bits, 1)
-    uses = [target.ports.use(kind, target.vector_bits).ports for kind in MAKING]
-    making = sum(MAKING.values()) * bits / len(set("".join(uses)))
-    four = max(making, HELD * target.vector_bytes / target.bandwidth[level])
-    return -(-blocks // threads) * depth * one.sets * four
+    step = (one.sets * HELD + one.plain) * target.vector_bytes
+    making = one.sets * _making(target) + one.plain / target.fma_per_cycle
+    return -(-blocks // threads) * depth * max(making, step / _rate(blocks * depth * step, target, threads))
 
 
-def _level(size: int, target: Target, threads: int) -> int:
-    """Where weights are held that threads share: 0 is L1."""
+def _making(target: Target) -> float:
+    """Cycles to make four vectors of three, and to multiply them."""
+    passes = max(target.vector_bits / target.ports.pipe_bits, 1)
+    ports = {port for kind in MAKING for port in target.ports.use(kind, target.vector_bits).ports}
+    operations = sum(MAKING.values())
+    return operations / FILLED / len(ports) * passes if _few(target) else (operations - 1) / len(ports) * passes
+
+
+def _rate(size: int, target: Target, threads: int) -> float:
+    """Bytes per cycle that come from the nearest cache that holds weights which threads share."""
     held = (target.l1 * threads, target.l2 * threads, target.l3)
-    return next((level for level, most in enumerate(held) if size <= most), len(held))
+    level = next((level for level, most in enumerate(held) if size <= most), len(held))
+    return target.bandwidth[level] * (STREAMED if level == 2 and _few(target) else 1)
+
+
+def _few(target: Target) -> bool:
+    return target.vector_registers <= FEW

@@ -14,11 +14,13 @@ lowest 8 bits are those of the fourth:
 
 What the lowest bits add to a, b and c is known when those are rounded, so it costs no accuracy: a weight is off by less
 than 2⁻²³ of the largest of its column, which is what sums in f32 are off by, too.
+
+Where making numbers takes longer than reading, some vectors of a block stay as they are: those need only be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from strop.loops.index import ZERO, Index, index_of
@@ -36,21 +38,32 @@ SMALLEST = 2.0**-126  # of the units of columns: a normal number, as dividing by
 
 @dataclass(frozen=True)
 class Compact:
-    """A block is `sets` times four vectors of `lanes` columns."""
+    """A block is `sets` times four vectors of `lanes` columns, and `plain` ones whose weights are as they were.
+
+    With `last` a last block that is not full is computed by itself, so that others need no guards.
+    """
 
     lanes: int
     sets: int
+    plain: int = 0
+    last: bool = False
+
+    @property
+    def made(self) -> int:
+        """Vectors of 24 bits."""
+        return MADE * self.sets
 
     @property
     def vectors(self) -> int:
-        return MADE * self.sets
+        return self.made + self.plain
 
     @property
     def block(self) -> int:
         return self.vectors * self.lanes
 
     def __str__(self) -> str:
-        return f"weights of 24 bits, {self.block} columns at a time"
+        some = f"{self.made} of {self.vectors} " if self.plain else ""
+        return f"{some}weights of 24 bits, {self.block} columns at a time"
 
     def matrix(self, c: Context, name: str, gates: int, units: int, depth: int) -> Matrix:
         """A matrix of `gates` times `units` columns; blocks hold all gates of some units."""
@@ -58,7 +71,8 @@ class Compact:
             raise ValueError(f"{self.vectors} vectors are no whole number of units of {gates} gates")
         blocks = -(-units // (self.block // gates))
         held = c.temporary(f"{name}.bits", "i32", (blocks, depth, self.sets, HELD, self.lanes))
-        return Matrix(c, self, name, gates, units, held, c.temporary(f"{name}.size", "f32", (gates * units,)))
+        rest = (c.temporary(f"{name}.rest", "f32", (blocks, depth, self.plain, self.lanes)),) if self.plain else ()
+        return Matrix(c, self, name, gates, units, held, rest, c.temporary(f"{name}.size", "f32", (gates * units,)))
 
 
 Weight = Callable[[Index, Index], Expr]
@@ -73,6 +87,7 @@ class Matrix:
     gates: int
     units: int
     held: Buffer
+    rest: tuple[Buffer, ...]  # with vectors that are as they were, if there are any
     size: Buffer
 
     @property
@@ -82,7 +97,7 @@ class Matrix:
 
     def prepare(self, weight: Weight) -> list[Nest]:
         """The nests that make it of weights by column and row."""
-        return [self._sizes(weight), self._bits(weight)]
+        return [self._sizes(weight), self._bits(weight), *(self._rest(weight, rest) for rest in self.rest)]
 
     def _sizes(self, weight: Weight) -> Nest:
         n, k = parallel("n", self.gates * self.units), reducing("k", self.held.shape[1])
@@ -110,40 +125,75 @@ class Matrix:
 
     def _whole(self, weight: Weight, o: Loop, k: Loop, i: Loop, vector: int) -> Expr:
         """A weight in units of its column's largest; 0 past the last column."""
-        gate, part = divmod(vector, self.shape.vectors // self.gates)
-        unit = as_index(o) * self.together + part * self.shape.lanes + as_index(i)
-        n = unit + gate * self.units
+        unit, n = self._column(as_index(o), i, vector)
         value = apply("div", weight(n, as_index(k)), Load(self.size, (n,)))
         return cast(guarded(value, inside((unit, self.units)), 0.0), "i32")
 
-    def times(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "") -> Nest:
+    def _rest(self, weight: Weight, rest: Buffer) -> Nest:
+        blocks, depth, plain, lanes = rest.shape
+        o, k, i = parallel("o", blocks), parallel("k", depth), parallel("l", lanes)
+        body = []
+        for vector in range(plain):
+            unit, n = self._column(as_index(o), i, self.shape.made + vector)
+            value = guarded(weight(n, as_index(k)), inside((unit, self.units)), 0.0)
+            body.append(store(rest, (o, k, vector, i), value))
+        return self.c.nest((o, k, i), *body, suffix=f"{self.name}.rest")
+
+    def _place(self, vector: int) -> tuple[int, int]:
+        """A vector's gate, and its first unit within the block."""
+        gate, part = divmod(vector, self.shape.vectors // self.gates)
+        return gate, part * self.shape.lanes
+
+    def _column(self, block: Index, i: Loop, vector: int) -> tuple[Index, Index]:
+        """The unit and the column of a vector's lane."""
+        gate, first = self._place(vector)
+        unit = block * self.together + first + as_index(i)
+        return unit, unit + gate * self.units
+
+    def walk(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "") -> list[Nest]:
+        """Its product with the vector x, maybe in two parts."""
+        blocks, whole = self.held.shape[0], self.units // self.together
+        if not self.shape.last or whole in (0, blocks):
+            return [self.times(x, finish, mark)]
+        return [self.times(x, finish, mark, range(whole)), self.times(x, finish, f"{mark}z", range(whole, blocks))]
+
+    def times(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "", part: range | None = None) -> Nest:
         """Its product with the vector x; `finish` makes statements of the totals of a unit's gates."""
-        blocks, depth, sets, _, lanes = self.held.shape
-        o, i, k = parallel(f"o{mark}", blocks), parallel(f"l{mark}", lanes), reducing(f"k{mark}", depth)
+        blocks, depth, _, _, lanes = self.held.shape
+        part = range(blocks) if part is None else part
+        o, i, k = parallel(f"o{mark}", len(part)), parallel(f"l{mark}", lanes), reducing(f"k{mark}", depth)
+        block = as_index(o) + part.start
         sums = self.c.scratch(f"sums{mark}", "f32", (self.gates, self.together))
         accs = [self.c.scratch(f"acc{mark}{number}", "f32") for number in range(self.shape.vectors)]
-        steps: list[Store] = []
-        for s in range(sets):
-            here = (as_index(o), as_index(k), index_of(s))
-            held = [Load(self.held, (*here, index_of(vector), as_index(i))) for vector in range(HELD)]
-            made, own = (*held, apply("join", *held)), accs[MADE * s : MADE * (s + 1)]
-            products = (apply("mul", cast(one, "f32"), x(as_index(k))) for one in made)
-            steps += [store(acc, (), product, "sum") for acc, product in zip(own, products)]
+        read = self._read((block, as_index(k)), as_index(i))
+        steps = [store(acc, (), apply("mul", one, x(as_index(k))), "sum") for acc, one in zip(accs, read)]
         keep = []
         for number, acc in enumerate(accs):
-            gate, part = divmod(number, self.shape.vectors // self.gates)
-            keep.append(store(sums, (gate, as_index(i) + part * lanes), value_of(acc)))
+            gate, first = self._place(number)
+            keep.append(store(sums, (gate, as_index(i) + first), self._total(block, i, number, value_of(acc))))
         starts = [store(acc, (), zero("f32")) for acc in accs]
         multiply = Nest((i,), (*starts, Nest((k,), tuple(steps)), *keep), tuple(accs))
         e = parallel(f"e{mark}", self.together)
-        return Nest((o,), (multiply, self._finish(o, e, sums, finish)), (sums,))
+        return Nest((o,), (multiply, self._finish(block, e, sums, finish)), (sums,))
 
-    def _finish(self, o: Loop, e: Loop, sums: Buffer, finish: Finish) -> Nest:
-        unit = as_index(o) * self.together + as_index(e)
-        totals = [
-            apply("mul", Load(sums, (index_of(gate), as_index(e))), Load(self.size, (unit + gate * self.units,)))
-            for gate in range(self.gates)
-        ]
+    def _read(self, here: tuple[Index, Index], i: Index) -> Iterator[Expr]:
+        """What a block's vectors are multiplied by."""
+        for s in range(self.shape.sets):
+            held = [Load(self.held, (*here, index_of(s), index_of(vector), i)) for vector in range(HELD)]
+            yield from (cast(one, "f32") for one in (*held, apply("join", *held)))
+        for rest in self.rest:
+            yield from (Load(rest, (*here, index_of(vector), i)) for vector in range(self.shape.plain))
+
+    def _total(self, block: Index, i: Loop, vector: int, total: Expr) -> Expr:
+        """A sum of what was read as a sum of weights."""
+        if vector >= self.shape.made:
+            return total
+        unit, n = self._column(block, i, vector)
+        return apply("mul", total, guarded(Load(self.size, (n,)), inside((unit, self.units)), 0.0))
+
+    def _finish(self, block: Index, e: Loop, sums: Buffer, finish: Finish) -> Nest:
+        unit = block * self.together + as_index(e)
+        totals = [Load(sums, (index_of(gate), as_index(e))) for gate in range(self.gates)]
         stores, scratch = finish(unit, totals)
         there = inside((unit, self.units))
         made = (replace(one, value=guarded(one.value, there, 0.0), guards=(*one.guards, *there)) for one in stores)

@@ -7,8 +7,9 @@ Per layer one contraction projects the inputs of all time steps; then a nest wal
       parallel b, j:  g[b, j] = Σ_k h[b, k]·w_hh[j, k]          # reads the whole old state
       parallel b, u:  h[b, u], out[t, b, u] = …gates of g[b, ·]  # then replaces it, element by element
 
-so the state lives in one buffer and no element is read after it was replaced. Both directions share the walk. Where the
-weights lie compactly, a block of them has all gates of some units, which follow at once; old states are then kept:
+so the state lives in one buffer and no element is read after it was replaced. Both directions share the walk, or one
+follows the other, so that a cache has to hold the weights of one only. Where the weights lie compactly, a block of them
+has all gates of some units, which follow at once; old states are then kept:
 
     sequential t in 100:
       parallel o:                                                # blocks of units
@@ -56,10 +57,12 @@ def _hidden(node: Node) -> int:
 @dataclass(frozen=True)
 class Ways:
     """How the parts of a recurrent layer are computed: inputs times weights by some algorithm for `linear` (per cell;
-    none: directly), states times weights that lie compactly or as they are."""
+    none: directly), states times weights that lie compactly or as they are, directions together or one after the other.
+    """
 
     inputs: tuple[Lowering | None, ...] = ()
     states: Compact | None = None
+    apart: bool = False
 
 
 def projections(node: Node) -> list[Node]:
@@ -184,7 +187,8 @@ def recurrent_by(c: Context, ways: Ways) -> list[Nest]:
             projected.append(buffer)
         own = states[number * directions : (number + 1) * directions]
         steps = [Step(*parts, target, last and first) for parts in zip(layer, projected, own)]
-        nests += _walk(steps, ways.states)
+        for walk in [[step] for step in steps] if ways.apart else [steps]:
+            nests += _walk(walk, ways.states)
         source = _reader(target)
     return [*nests, _end(c, states, time)]
 
@@ -218,16 +222,16 @@ def _end(c: Context, states: Sequence[Sequence[State]], time: int) -> Nest:
 
 def _walk(steps: Sequence[Step], compact: Compact | None) -> list[Nest]:
     """Through time, in order; the second direction from the end."""
-    c, number = steps[0].cell.c, steps[0].cell.layer
+    c, suffix = steps[0].cell.c, steps[0].cell.suffix
     t = Loop(Var("t", steps[0].given.shape[0]), "sequential")
     if compact is None:
         gates = [c.scratch(f"g{step.mark}", c.dtype, step.given.shape[1:]) for step in steps]
         body = [nest for step, sums in zip(steps, gates) for nest in step.directly(as_index(t), sums)]
-        return [c.nest((t,), *body, scratch=gates, suffix=str(number))]
+        return [c.nest((t,), *body, scratch=gates, suffix=suffix)]
     held = [step.cell.matrix(compact) for step in steps]
     nests = [nest for step, matrix in zip(steps, held) for nest in matrix.prepare(partial(step.cell.weight, 1))]
-    blocks = [step.in_blocks(as_index(t), matrix) for step, matrix in zip(steps, held)]
-    return [*nests, c.nest((t,), *blocks, suffix=str(number))]
+    blocks = [nest for step, matrix in zip(steps, held) for nest in step.in_blocks(as_index(t), matrix)]
+    return [*nests, c.nest((t,), *blocks, suffix=suffix)]
 
 
 @dataclass(frozen=True)
@@ -265,14 +269,14 @@ class Step:
             Nest((bu, u), tuple(finished), extra),
         ]
 
-    def in_blocks(self, t: Index, matrix: Matrix) -> Nest:
+    def in_blocks(self, t: Index, matrix: Matrix) -> list[Nest]:
         """Blocks of units, each from its gates' products to its new state, for a batch of one."""
 
         def finish(u: Index, totals: Sequence[Expr]) -> tuple[Sequence[Store], Sequence[Buffer]]:
             biased = [self.cell.with_bias(total, u + gate * self.units) for gate, total in enumerate(totals)]
             return self.pointwise(t, (ZERO, u), biased)
 
-        return matrix.times(lambda k: self.states[0].at(t, ZERO, k), finish, self.mark)
+        return matrix.walk(lambda k: self.states[0].at(t, ZERO, k), finish, self.mark)
 
     def pointwise(
         self, t: Index, here: tuple[Index, Index], sums: Sequence[Expr]
