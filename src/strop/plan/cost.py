@@ -281,11 +281,13 @@ def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffe
     written = rate * GOES_BACK if level.name != "L2" else rate  # which takes lines while it gives others
     # stores leave in order: where each writes an element, few lines can be on their way at a time
     waited = target.latency[at] * level.line / 4 / target.ports.stores
+    # where the next lines are not foreseen, as many are on their way as the core finds for itself
     late = rate if level.name == "L2" else max(rate, target.latency[at] / AT_A_TIME)
     cycles = 0.0
     for key, count in found.items():
         one_by_one = key.writes and key.small and not key.scattered
-        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else late if key.buffer in unforeseen else rate)
+        read = late if key.buffer in unforeseen else rate
+        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else read)
     return cycles
 
 
