@@ -62,6 +62,16 @@ def test_no_element_goes_alone(target):
         assert "insertelement" not in text and "extractelement" not in text
 
 
+@pytest.mark.parametrize(("target", "masked"), [("znver3", False), ("znver4", True), ("neoverse-v1", False)])
+def test_parts_of_vectors_are_masked_only_where_there_are_registers_for_masks(target, masked):
+    outside, inside = Buffer("x", "f32", (1, 3, 24, 32), "input"), Buffer("y", "f32", (1, 3, 24, 32), "arena")
+    last = Layout.of(("reorder", (0, 2, 3, 1)))
+    copy = relayout(border_copy(outside, inside), {inside: (Buffer("y", "f32", (1, 24, 32, 3), "arena"), last)})
+    text = emit(schedule(copy, Target.find(target), 1).nest, "copy", Target.find(target)).text
+    assert ("llvm.masked.store" in text) == masked
+    assert ("store <2 x float>" in text) != masked
+
+
 @pytest.mark.parametrize(
     ("module", "shape"),
     [

@@ -16,7 +16,7 @@ from strop.loops.primitives import Reorder, Sink, Split, Unroll, Vectorise
 from strop.loops.primitives import schedule as apply
 from strop.plan.cost import BOUNDS, estimate, guess
 from strop.plan.explain import explain
-from strop.plan.footprint import Level, Traffic, tree
+from strop.plan.footprint import Level, Traffic, tree, unforeseen
 from strop.plan.schedule import schedule
 from strop.plan.space import sample
 
@@ -215,6 +215,15 @@ def test_a_table_that_does_not_fit_is_fetched_every_time():
 
 def test_the_order_of_loops_decides_what_is_fetched_again():
     assert fetched(walk(100, 1600, ("j", "i")), 300)["t"] == 100
+
+
+@pytest.mark.parametrize(("shape", "waits"), [((72, 196, 8), True), ((196, 576), False)])
+def test_a_sum_over_many_blocks_of_channels_is_not_foreseen(shape, waits):
+    row, k, x = Var("row", 196), Var("k", 576), Buffer("x", "f32", shape)
+    place = (index_of(k) // 8, index_of(row), index_of(k) % 8) if waits else (index_of(row), index_of(k))
+    total = Store(Buffer("o", "f32", (196,)), (index_of(row),), Load(x, place), "sum")
+    nest = Nest((Loop(row), Loop(k, "reduce")), (total,))
+    assert (x in unforeseen(nest, Level("L3", 8192, 64))) == waits
 
 
 def test_rows_a_power_of_two_apart_crowd_each_other_out():

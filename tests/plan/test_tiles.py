@@ -66,6 +66,15 @@ def test_weights_that_l2_holds_are_applied_to_one_tile_of_many_rows_after_the_ot
     assert order(128) < 0 < order(20_000)
 
 
+def test_panels_that_come_round_again_are_not_asked_for():
+    def asks(rows):
+        x, w = build.input(0, "f32", (rows, 512), "x"), build.param("w", "f32", (96, 512))
+        (nest,) = lower(Graph((x,), (w,), (build.linear(x, w),))).nests
+        return any("prefetchnext" in str(one) for one in schedule(nest, TARGETS["znver3"], 1).passes)
+
+    assert asks(64) and not asks(2000)
+
+
 def one_by_one(channels, out, target):
     """A 1×1 convolution between two of 3×3, every tensor in blocks of channels."""
     torch.manual_seed(channels)

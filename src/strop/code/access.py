@@ -53,6 +53,7 @@ class Access(Addresses):
         self.waiting: dict[_Square, dict[int, str]] = {}
         self.status = status
         self.hold_limit = 8
+        self.has_masks = True  # registers for them, so that part of a vector is stored as fast as all of it
         self.evaluate: object = None
 
     # ---- loads ----
@@ -285,7 +286,7 @@ class Access(Addresses):
             moving = tuple(guard for guard in guards if chunk.var in guard.index.vars and not self._holds(guard))
             if alike := self._settled(tuple(guard for guard in guards if chunk.var not in guard.index.vars)):
                 pointer = self._or_nowhere(pointer, alike)
-            mask = self._mask(moving, chunk) if moving or chunk.partial else None
+            mask = self._mask(moving, chunk) if moving else None
             self._vector_store(buffer, pointer, stored, chunk, mask)
             return
         if stride is not None and not self._settled(guards) and self._waits(buffer, offset, stride, stored):
@@ -350,22 +351,41 @@ class Access(Addresses):
         for lane in range(square.active):
             offset = start + lane * square.stride
             if turned is not None:
-                mask = self.lane_mask(row) if row.partial else None
-                self._vector_store(buffer, self.pointer(buffer, offset), turned[lane], row, mask)
+                self._vector_store(buffer, self.pointer(buffer, offset), turned[lane], row, None)
                 continue
             for place, vector in enumerate(vectors):
                 one = code.let(f"extractelement <{lanes} x {element}> {vector}, i64 {lane}")
                 code.emit(f"store {element} {one}, ptr {self.pointer(buffer, offset + place)}, align {align}")
 
     def _vector_store(self, buffer: Buffer, pointer: str, stored: str, chunk: Chunk, mask: str | None) -> None:
+        """The active lanes of a vector, or those of a mask."""
         frame, lanes, align = self.frame, chunk.lanes, SIZES[buffer.dtype]
         kind, mask_kind = f"<{lanes} x {MEMORY[buffer.dtype]}>", type_of("bool", lanes)
-        if mask is None:
+        if mask is None and not chunk.partial:
             frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
             return
+        if mask is None and not self.has_masks:
+            self._store_pieces(buffer, pointer, stored, chunk)
+            return
+        mask = mask or self.lane_mask(chunk)
         name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
         frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
         frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
+
+    def _store_pieces(self, buffer: Buffer, pointer: str, stored: str, chunk: Chunk) -> None:
+        """The first lanes of a vector, four, two and one at a time: a masked store without mask registers takes a core
+        as long as a dozen of these."""
+        code, element, align = self.frame.code, MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        kind, first = f"<{chunk.lanes} x {element}>", 0
+        while first < chunk.active:
+            size = 1 << (chunk.active - first).bit_length() - 1
+            if size == 1:
+                kept, part = element, code.let(f"extractelement {kind} {stored}, i64 {first}")
+            else:
+                kept, part = f"<{size} x {element}>", code.shuffle(kind, stored, "poison", range(first, first + size))
+            place = code.let(f"getelementptr {element}, ptr {pointer}, i64 {first}") if first else pointer
+            code.emit(f"store {kept} {part}, ptr {place}, align {align}")
+            first += size
 
     def _settled(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """The guards that are still open, in some lane, once unrolled variables are numbers."""

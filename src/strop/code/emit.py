@@ -24,6 +24,7 @@ from strop.loops.primitives import in_parts, step_parts
 #: slots of the runtime table that every function receives as its first argument
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, BARRIER = range(8)
 BROADCASTING = 512  # bits of vectors whose instructions can read one element for all lanes
+MASKING = 512  # bits of vectors that have registers for masks
 LONGEST_VECTOR = 16  # elements of any target's vectors
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
 
@@ -63,6 +64,7 @@ class _Emitter:
         self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
         self.access = Access(self.frame, _looked_at(nest), frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
+        self.access.has_masks = target.vector_bits == MASKING
         self.access.evaluate = self.value
         if target.vector_bits == BROADCASTING:
             self.access.apart = _summed_in_pairs(nest)

@@ -19,13 +19,14 @@ from strop.core.dtypes import SIZES
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Nest, Store, loads
-from strop.plan.footprint import Level, Lines, Traffic, tree
+from strop.plan.footprint import Level, Lines, Traffic, tree, unforeseen
 from strop.plan.sketch import sketch
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
 LEVELS = ("L2", "L3", "DRAM", "TLB")
 UNHIDDEN = 0.2  # the share of the shorter of two things at once that shows
 UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
+AT_A_TIME = 3.0  # lines that are on their way where none was foreseen
 TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
 GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
 CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
@@ -96,6 +97,7 @@ class Facts:
     stretches: tuple[Stretch, ...]
     crossing: tuple[float, ...]
     fetched: Mapping[str, Lines]
+    unforeseen: tuple[frozenset[Buffer], ...]  # by tile
 
 
 def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None = None) -> Cost:
@@ -118,6 +120,7 @@ def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch]) -> Fact
         tuple(read(tile.code) for tile in tiles),
         tuple(_crossing(tile.nest, target) for tile in tiles),
         {level.name: Traffic(root, level).lines() for level in _levels(target)},
+        tuple(unforeseen(tile.nest, _levels(target)[1]) for tile in tiles),
     )
 
 
@@ -129,7 +132,7 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
         terms = {name: cycles * tile.times for name, cycles in terms.items()}
         terms["core"] += tile.overhead
         for level in _levels(target):
-            terms[level.name] = _memory(level, facts.fetched[level.name], i, target)
+            terms[level.name] = _memory(level, facts.fetched[level.name], i, facts.unforeseen[i], target)
         _, hottest = _hottest(stretch)
         parts.append(Part(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
     overhead = sum(tile.overhead for tile in facts.tiles)
@@ -268,7 +271,7 @@ def _levels(target: Target) -> tuple[Level, ...]:
     )
 
 
-def _memory(level: Level, fetched: Lines, part: int, target: Target) -> float:
+def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffer], target: Target) -> float:
     """Cycles for the lines that come from a level, and for those that go back to it."""
     found = {key: count for key, count in fetched.items() if key.part == part}
     if level.name == "TLB":
@@ -278,10 +281,13 @@ def _memory(level: Level, fetched: Lines, part: int, target: Target) -> float:
     written = rate * GOES_BACK if level.name != "L2" else rate  # which takes lines while it gives others
     # stores leave in order: where each writes an element, few lines can be on their way at a time
     waited = target.latency[at] * level.line / 4 / target.ports.stores
+    # where the next lines are not foreseen, as many are on their way as the core finds for itself
+    late = rate if level.name == "L2" else max(rate, target.latency[at] / AT_A_TIME)
     cycles = 0.0
     for key, count in found.items():
         one_by_one = key.writes and key.small and not key.scattered
-        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else rate)
+        read = late if key.buffer in unforeseen else rate
+        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else read)
     return cycles
 
 

@@ -132,6 +132,8 @@ class Key:
 
 Lines = dict[Key, float]
 _MOST_RUNS = 2048  # more fill every set
+STREAMS = 32  # runs of lines that a core foresees at a time
+SHORT_RUN = 4  # lines, up to which a run is over before it is foreseen
 FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
 
@@ -177,6 +179,18 @@ def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Leve
     occupied = np.unique((first[:, None] + within) // line)
     full = np.bincount(occupied % level.sets).astype(np.float64)
     return float(full @ full) / len(occupied) / (level.lines / level.sets)
+
+
+def unforeseen(nest: Nest, level: Level) -> frozenset[Buffer]:
+    """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for."""
+    moving = frozenset(loop.var for loop in nest.all_loops if loop.kind == "reduce")
+    found = set()
+    for load in (load for store in nest.stores for load in loads(store) if load.buffer.space != "scratch"):
+        one = touched(load.offset, load.buffer, moving, level)
+        run = one.run * SIZES[load.buffer.dtype] / level.line
+        if run < SHORT_RUN and one.lines > STREAMS * max(1.0, run):
+            found.add(load.buffer)
+    return frozenset(found)
 
 
 class Traffic:
