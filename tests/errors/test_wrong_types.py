@@ -1,10 +1,14 @@
 """Arguments of the wrong type: a Problem that names the argument, never an AttributeError from our insides."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 import strop
+from strop.core.target import Target
+from strop.run import jit
 
 X = torch.ones(4)
 
@@ -78,6 +82,13 @@ def test_an_unknown_target():
     with pytest.raises(strop.Problem, match="pentium") as caught:
         strop.compile(nn.Linear(4, 2), (X,), target="pentium")
     assert caught.value.code == "STR402" and "haswell" in caught.value.help
+
+
+def test_a_target_with_vectors_that_this_cpu_does_not_have(monkeypatch):
+    monkeypatch.setattr(jit, "described_host", lambda: replace(Target.find("haswell"), vector_bits=128))
+    with pytest.raises(strop.Problem, match="does not run on this machine") as caught:
+        strop.compile(nn.Linear(4, 2), (X,), target="haswell")
+    assert caught.value.code == "STR402"
 
 
 def test_lazy_parameters():

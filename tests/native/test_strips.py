@@ -109,7 +109,7 @@ def block(channels: int, wide: int, kernel: int, stride: int, dilation: int = 1)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_mobile_block(stride: int, threads: int) -> None:
-    session = assert_same(block(16, 48, 3, stride), torch.randn(1, 16, 28, 56), threads)
+    session = assert_same(block(16, 48, 3, stride), torch.randn(1, 16, 28, 56), threads, "channels_last")
     [group] = session.plan.strips.values()
     assert len(group.calls) == 3 and len(group.parts) == threads
 

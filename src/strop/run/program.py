@@ -61,9 +61,10 @@ def compiled_for(
 
 
 def _check_runs_here(options: Options) -> None:
-    """Code for another family of CPUs would not even load."""
+    """Code for another family of CPUs would not even load; vectors that this one does not have would end the process."""
     here, there = jit.described_host(), target_for(options)
-    if there.triple.partition("-")[0] != here.triple.partition("-")[0]:
+    foreign = there.triple.partition("-")[0] != here.triple.partition("-")[0]
+    if foreign or there.vector_bits > here.vector_bits:
         told = f"strop compile MODEL --target {there.name} says what it should take there"
         raise Problem("STR402", f"code for `{there.name}` does not run on this machine", help=told)
 
