@@ -109,9 +109,11 @@ def block(channels: int, wide: int, kernel: int, stride: int, dilation: int = 1)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_mobile_block(stride: int, threads: int) -> None:
-    session = assert_same(block(16, 48, 3, stride), torch.randn(1, 16, 28, 56), threads, "channels_last")
+    session = assert_same(block(16, 48, 3, stride), torch.randn(1, 16, 28, 56), threads)
     [group] = session.plan.strips.values()
-    assert len(group.calls) == 3 and len(group.parts) == threads
+    assert len(group.parts) == threads
+    # a projection whose tiles run on from row to row stays outside, which depends on the registers of the machine
+    assert len(group.calls) == 3 or (stride == 2 and len(group.calls) == 2)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
