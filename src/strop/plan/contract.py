@@ -76,7 +76,7 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
     walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
-    if not walked and not (block and block == tile.rows):  # panels of those come from L2, tile after tile
+    if not walked and block != tile.rows:  # panels of those come from L2, tile after tile
         _prefetch(recipe, tile, lane, (f"{along.name}.o", *reversed(around)))
 
 

@@ -21,7 +21,6 @@ from strop.plan.tiles import FMA_LATENCY
 #: below, what is saved is less than what is spent around it
 FEWEST_ROWS, SHORTEST_SUM, FEWEST_COLUMNS = 48, 256, 128
 EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.95
-WORTH = 1.0  # times as fast, from which it is taken
 RESULTS = 12.0  # cycles per vector of columns and pair of rows for making four results of seven products
 SUMS = 6.0  # the same for making seven sums of four parts of rows
 TILE = 40.0  # cycles per tile and product: its last sums are waited for and written
@@ -58,7 +57,7 @@ def choose_strassen(node: Node, target: Target, threads: int) -> Strassen | None
     direct = sizes.rows * sizes.depth * sizes.columns / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT
     made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target))
     cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
-    return best if WORTH * cycles < direct else None
+    return best if cycles < direct else None
 
 
 def _candidates(sizes: Sizes, lanes: int, target: Target) -> Iterator[Strassen]:

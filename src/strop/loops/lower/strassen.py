@@ -104,12 +104,8 @@ def _combine_weights(plan: _Plan, target: Buffer) -> Nest:
 def _multiply(plan: _Plan, weights: Buffer) -> Nest:
     """One product after the other for all tiles of a strip: its weights stay where they are found fast."""
     c = plan.c
-    s, ob, xi, g = (
-        parallel("s", plan.strips),
-        parallel("ob", plan.blocks),
-        parallel("xi", PRODUCTS),
-        parallel("g", plan.strip),
-    )
+    s, ob = parallel("s", plan.strips), parallel("ob", plan.blocks)
+    xi, g = parallel("xi", PRODUCTS), parallel("g", plan.strip)
     v = c.scratch("v", c.dtype, (PRODUCTS, plan.strip, plan.rows, plan.depth))
     m = c.scratch("m", c.dtype, (PRODUCTS, plan.together, plan.block))
     acc = c.scratch("acc", c.dtype)
