@@ -22,14 +22,15 @@ from strop.session import Session
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every tensor that is handed on counts as large, and next to nothing fits: chains form, and strips are thin."""
+    """Every tensor that is handed on counts as large, and waiting for it costs a lot: chains form, strips are thin."""
     force(monkeypatch)
 
 
-def force(patch: pytest.MonkeyPatch, room: float = 0.3) -> None:
+def force(patch: pytest.MonkeyPatch, call: float = 0.0) -> None:
     patch.setattr(strips, "LARGE", 0.0)
-    patch.setattr(strips, "ROOM", room)
+    patch.setattr(strips, "levels", lambda target, threads: (strips.Level(1e6, 1e9),))
     patch.setattr(strips, "WORTH", float("-inf"))
+    patch.setattr(strips, "CALL_US", call)
 
 
 def compiled(model: nn.Module, x: Tensor, threads: int, on: bool, layouts: Layouts = "joint") -> Session:
@@ -223,6 +224,21 @@ def test_random_chains(data: st.DataObject) -> None:
     torch.manual_seed(data.draw(st.integers(0, 99)))
     x = torch.randn(1, first, data.draw(st.integers(24, 60)), data.draw(st.integers(24, 40)))
     with pytest.MonkeyPatch.context() as patch:
-        force(patch, data.draw(st.sampled_from([0.02, 0.1, 1.0])))
+        force(patch, data.draw(st.sampled_from([0.0, 1e4, 1e6])))
         layouts = data.draw(st.sampled_from(get_args(Layouts)))
         assert_same(nn.Sequential(*layers), x, data.draw(st.integers(1, 2)), layouts)
+
+
+def test_channels_go_in_strips_where_a_map_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of channels is made, then read by the depthwise convolution: nothing is read twice, nothing moves."""
+    monkeypatch.undo()
+    model = nn.Sequential(
+        nn.Conv2d(96, 576, 1), nn.ReLU6(), nn.Conv2d(576, 576, 3, padding=1, groups=576), nn.Conv2d(576, 96, 1)
+    )
+    options = Options(cache=False, target="znver3")
+    (group,) = Session(model.eval(), (torch.randn(1, 96, 14, 14),), options=options, threads=1).plan.strips.values()
+    (window,) = {b for b in group.touched if b.name.endswith(".window")}
+    assert window.bytes < 0.2 * 16 * 16 * 576 * 4
+    assert not any(isinstance(turn, Move) for turn in group.parts[0])
+    runs = [turn for turn in group.parts[0] if isinstance(turn, Run)]
+    assert [run.call for run in runs] == [0, 1] * (len(runs) // 2)

@@ -7,6 +7,9 @@ again, instead of going through memory as a whole. Every nest keeps its schedule
 between two bounds that the caller gives, on pointers moved so that a row falls into its place in the window. Between
 strips, the rows that are still needed move to the window's start. Each thread takes a part of the rows of the last
 nest and computes for itself what that needs of the others, so threads meet once at the end.
+
+Rows may be channels as well: a depthwise convolution reads no others than it writes, so that nothing has to move and
+every weight is still read once.
 """
 
 from __future__ import annotations
@@ -24,34 +27,40 @@ from strop.core.journal import Journal
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Const
 from strop.loops.lower.driver import LibraryCall
+from strop.loops.volume import volume
 from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.walk import Reach, Walk, walks
 
-ROOM = 0.8  # of L2, for what a strip touches
-LARGE = 0.6  # of L2, from which on a tensor does not stay there until it is read: others pass through it meanwhile
-L3_ROOM, L3_LARGE = 0.12, 0.3  # of L3, which is not ours alone
+LARGE = 0.25  # of L2, from which on a tensor is looked at
+L3_SHARE = 0.15  # of L3 is ours: others use it too
 SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
-WORTH = 0.6  # of what is saved has to be left when calls and weights that are read again are paid for
+WORTH = 0.5  # of what is saved has to be left when calls, moves and what is read again are paid for
 CALL_US = 0.15  # what one more call of a nest costs
+MOVE_US = 0.03  # what one more piece that is moved or cleared costs
+MOVED = 16  # bytes a cycle
+HIDDEN = 8  # operations for each byte that is read, from which on others arrive meanwhile
 
 
 @dataclass(frozen=True)
 class Level:
-    """A cache for strips: what they may touch, the bytes from which on a tensor does not stay there until it is read,
-    and the cycles that a byte then costs: it is fetched from below before it is written, goes there and comes back."""
+    """A cache for strips: its size, and the cycles that a byte costs which does not stay there until it is read: it is
+    fetched from below before it is written, goes there and comes back."""
 
-    room: float
-    large: float
+    size: float
     saved: float
+
+    def stays(self, touched: float) -> float:
+        """The share of a tensor that is still there when it is read, after so many bytes were touched: places in a
+        cache are given out by address, so some are taken long before all are, and some long after."""
+        return max(0.0, 1 - touched / self.size / 2)
 
 
 def levels(target: Target, threads: int) -> tuple[Level, ...]:
     _, l2, l3, memory = target.bandwidth
-    shared = target.l3 / threads
     return (
-        Level(ROOM * target.l2, LARGE * target.l2, 3 / l3 - 2 / l2),
-        Level(L3_ROOM * shared, L3_LARGE * shared, 3 / memory - 2 / l3),
+        Level(target.l2, 3 / l3 - 2 / l2),
+        Level(L3_SHARE * target.l3 / threads, 3 / memory - 2 / l3),
     )
 
 
@@ -84,11 +93,11 @@ class Link:
 @dataclass(frozen=True)
 class Chain:
     """Walks in order, each but the last read by a later one. Buffers in `inside` are of no use to anybody else, those
-    in `edged` have zeros around."""
+    in `edged` have zeros around, of so many bytes."""
 
     walks: tuple[Walk, ...]
     inside: frozenset[Buffer]
-    edged: frozenset[Buffer]
+    edged: Mapping[Buffer, int]
 
     @cached_property
     def links(self) -> list[Link] | None:
@@ -112,10 +121,6 @@ class Chain:
             if link.buffer in self.inside and alike:
                 found.setdefault(link.buffer, []).append(link)
         return found
-
-    def large(self, level: Level, threads: int) -> list[Buffer]:
-        """What is handed on in a window and would not stay in a cache as a whole."""
-        return [b for b in self.windowed if b.bytes / threads > level.large]
 
     # ---- which rows when ----
 
@@ -156,51 +161,59 @@ class Chain:
             made.append(strips)
         return made
 
-    # ---- how much of the cache that takes ----
-
-    def room(self, windows: Sequence[Window], parts: Sequence[Sequence[Sequence[Run]]]) -> float:
-        """Bytes that a strip touches at most."""
-        weights = sum(walk.weights for walk in self.walks)
-        held = {window.whole: window.bytes for window in windows}
-        others = max(sum(self._rows(strip, held).values()) for part in parts for strip in part)
-        return weights + sum(held.values()) + others
-
-    def _rows(self, strip: Sequence[Run], apart: Mapping[Buffer, int]) -> dict[Buffer, float]:
-        touched: dict[Buffer, float] = {}
-        for run in strip:
-            walk = self.walks[run.call]
-            for buffer, reach in (*walk.reads.items(), *walk.writes.items()):
-                if buffer not in apart and reach is None:
-                    touched[buffer] = buffer.bytes
-                elif buffer not in apart and reach is not None:
-                    rows = reach.end[run.high - 1] - reach.low[run.low]
-                    share = buffer.bytes * rows / max(buffer.shape[reach.dimension], 1)
-                    touched[buffer] = max(touched.get(buffer, 0.0), share)
-        return touched
-
     def choose(self, target: Target, threads: int) -> Chosen | None:
-        """For L2, or else for L3."""
-        found = (self._choose(level, target, threads) for level in levels(target, threads))
-        return next((chosen for chosen in found if chosen is not None), None)
-
-    def _choose(self, level: Level, target: Target, threads: int) -> Chosen | None:
-        """As few strips as fit a cache; None where none do, or they would cost more than they bring."""
-        large = self.large(level, threads)
-        saved = sum(b.bytes for b in large) * level.saved / target.ghz / 1e3 / threads
-        again = sum(walk.weights for walk in self.walks) / target.bandwidth[1] / target.ghz / 1e3
-        for number in _fewer_first(min(MOST_STRIPS, self.walks[-1].steps // threads)):
-            gain = saved - number * (CALL_US * len(self.walks) + again)
-            if gain < WORTH * saved or not saved:
-                return None
+        """The number of strips that brings most; None where none bring enough."""
+        if not self.windowed:
+            return None
+        most = min(MOST_STRIPS, self.walks[-1].steps // threads)
+        numbers = {n for n in (*_numbers(), *(walk.steps // threads for walk in self.walks)) if 1 < n <= most}
+        cycle = 1 / target.ghz / 1e3
+        again = sum(walk.again for walk in self.walks) / target.bandwidth[1] * cycle
+        spared = self._spared(target, threads)
+        limit = self._saved(0, target, threads) + spared
+        best: Chosen | None = None
+        for number in sorted(numbers):
+            calls = number * (CALL_US * len(self.walks) + again)
+            if limit - calls <= (best.gain if best else 0):
+                break
             parts = self.strips(threads, number)
             windows = [Window(b, links, b in self.edged, parts) for b, links in self.windowed.items()]
-            if self.room(windows, parts) <= level.room:
-                return Chosen(self, parts, windows, gain)
-        return None
+            saved = self._saved(sum(window.bytes for window in windows), target, threads) + spared
+            gain = saved - calls - sum(window.work(cycle) for window in windows) - self._twice(parts, target)
+            if gain > WORTH * saved and (best is None or gain > best.gain):
+                best = Chosen(self, parts, windows, gain)
+        return best
+
+    def _saved(self, touched: float, target: Target, threads: int) -> float:
+        """Microseconds that each thread waits less for what is handed on, where a strip touches so many bytes."""
+        cycles = 0.0
+        for buffer, links in self.windowed.items():
+            size = buffer.bytes / threads
+            work = min(self.walks[link.reader].work for link in links) / buffer.bytes
+            for level in levels(target, threads):
+                stays = max(0.0, level.stays(touched) - level.stays(size))
+                cycles += size * level.saved * stays * min(1.0, HIDDEN / max(work, 1))
+        return cycles / target.ghz / 1e3
+
+    def _spared(self, target: Target, threads: int) -> float:
+        """Microseconds for what need not be done: zeros that windows keep, and threads that wait for each other."""
+        zeros = [self.edged[b] for b in self.windowed if b in self.edged]
+        meetings = len(self.walks) - 1 + len(zeros) if threads > 1 else 0
+        return sum(zeros) / MOVED / target.ghz / 1e3 + len(zeros) * CALL_US + meetings * target.fork_join_us
+
+    def _twice(self, parts: Sequence[Sequence[Sequence[Run]]], target: Target) -> float:
+        """Microseconds that the busiest thread computes more than its share: what several need is computed by each."""
+        most = 0.0
+        for part in parts:
+            steps = [0] * len(self.walks)
+            for run in (run for strip in part for run in strip):
+                steps[run.call] += run.high - run.low
+            most = max(most, sum(done / walk.steps * walk.work for done, walk in zip(steps, self.walks)))
+        return (most - sum(walk.work for walk in self.walks) / len(parts)) / target.peak_gflops / 1e3
 
 
-def _fewer_first(most: int) -> list[int]:
-    return [n for n in accumulate(range(30), lambda n, _: n + max(1, n // 4), initial=2) if n <= most]
+def _numbers() -> Iterator[int]:
+    return accumulate(range(20), lambda n, _: n + max(1, n // 4), initial=2)
 
 
 class Window:
@@ -214,7 +227,8 @@ class Window:
         self.planes, self.row = prod(outside), prod(inside) * SIZES[whole.dtype]
         self.spans = [self._spans(part) for part in parts]
         widest = max((end - low for part in self.spans for low, _, end in part), default=0)
-        self.rows = min(int(widest * SPARE), whole.shape[self.dimension])
+        carried = any(before > low for part in self.spans for low, before, _ in part)
+        self.rows = min(int(widest * SPARE) if carried else widest, whole.shape[self.dimension])
         shape = (len(parts), *outside, self.rows, *inside)
         self.buffer = Buffer(f"{whole.name}.window", whole.dtype, shape, "arena")
 
@@ -275,6 +289,11 @@ class Window:
                 todo += [Clear(self.buffer, plane + skip, size) for plane in planes]
             made.append((base, todo))
         return made
+
+    def work(self, cycle: float) -> float:
+        """Microseconds that one thread takes to move and clear."""
+        todo = [one for _, turns in self.turns(0) for one in turns]
+        return MOVE_US * len(todo) + sum(one.size for one in todo) / MOVED * cycle
 
 
 @dataclass(frozen=True)
@@ -384,12 +403,12 @@ class _Finder:
     def __init__(self, steps: Sequence[PlannedStep], target: Target, threads: int) -> None:
         self.steps, self.target, self.threads = steps, target, threads
         self.users: dict[Buffer, list[int]] = {}
-        self.edged: set[Buffer] = set()
+        self.edged: dict[Buffer, int] = {}
         self._walks: dict[int, list[Walk]] = {}
         for at, step in enumerate(steps):
             touched = (*step.inputs, *step.outputs) if isinstance(step, LibraryCall) else step.touched
             if isinstance(step, Call) and _clears(step):
-                self.edged.update(step.written)
+                self.edged.update(dict.fromkeys(step.written, volume(step.nest)[1]))
                 continue
             for buffer in dict.fromkeys(touched):
                 self.users.setdefault(buffer, []).append(at)
@@ -436,7 +455,7 @@ class _Finder:
             inside = {b for w in chain for b in w.writes if set(self.users[b]).issubset(places)}
             if inside.isdisjoint(handed):
                 continue
-            longer = Chain((*chain, walk), frozenset(b for b in inside if b.space == "arena"), frozenset(self.edged))
+            longer = Chain((*chain, walk), frozenset(b for b in inside if b.space == "arena"), self.edged)
             chosen = longer.choose(self.target, self.threads)
             if chosen is not None:
                 return chosen

@@ -9,10 +9,11 @@ from itertools import pairwise
 
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Buffer, Loop, Nest, Store, loads
+from strop.loops.volume import flop
 from strop.plan.calls import Call
 
 MOST_STEPS = 20_000  # of a loop that is looked at step by step
-FIXED = ("packed", "param", "const")  # spaces of what is the same for every row
+FIXED = ("packed", "param", "const")  # spaces of parameters
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,17 @@ class Walk:
         return _ranged(self.call.nest, self.name, iter(self.pieces))
 
     @cached_property
-    def weights(self) -> int:
-        """Bytes that are read for every row."""
-        return sum(b.bytes for b in self.call.touched if b.space in FIXED)
+    def work(self) -> int:
+        """Operations of the whole walk."""
+        return flop(self.call.nest)
+
+    @cached_property
+    def again(self) -> int:
+        """Bytes of parameters that a part of the walk reads although another has: those that do not move along with
+        the loop, unless it is around all others and so reads them again at every step."""
+        outermost = next((loop.name for loop in self.call.nest.all_loops if loop.extent > 1), None) == self.name
+        still = (b for b, reach in self.reads.items() if reach is None and b.space in FIXED)
+        return 0 if outermost else sum(b.bytes for b in still)
 
     @cached_property
     def reads(self) -> dict[Buffer, Reach | None]:
@@ -79,7 +88,7 @@ class Walk:
     def _reaches(self, accesses: list[tuple[Piece, Buffer, tuple[Index, ...]]]) -> dict[Buffer, Reach | None]:
         found: dict[Buffer, dict[tuple[Piece, tuple[Index, ...]], None]] = {}
         for piece, buffer, index in accesses:
-            if buffer in self.call.actual and buffer.space not in FIXED:
+            if buffer in self.call.actual:
                 found.setdefault(self.call.actual[buffer], {})[piece, index] = None
         return {buffer: self._reach(buffer, list(indices)) for buffer, indices in found.items()}
 
