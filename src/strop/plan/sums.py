@@ -4,8 +4,8 @@
 
 Where an accumulator of a pure reduction (a sum, mean, norm, the denominator of a softmax) would take more than
 `LONGEST` steps, it starts anew after `BLOCK` of them, and what it held is added to another one, of which the same
-holds. That one is touched so rarely that it may as well be memory: nothing was measured to be slower. Eager PyTorch adds
-in cascades too.
+holds. That one is touched so rarely that it may as well be memory: nothing was measured to be slower. Eager PyTorch
+adds in cascades too.
 
 Matrix products and convolutions keep one accumulator per output: their sums are shorter, and registers are what they
 are short of.
