@@ -14,7 +14,7 @@ from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.graph import build
 from strop.graph.ir import Graph
-from strop.loops.blocking import Block, Lanes
+from strop.loops.blocking import Block, Lanes, Subtotal
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, loads
 from strop.loops.lower.driver import lower
@@ -51,8 +51,8 @@ def a_pass(rng, nest):
     every = [other.name for other in nest.all_loops]
     buffers = [b.name for b in nest.reads] or ["none"]
     kind = rng.choice((
-        Split, Split, Split, Reorder, Fuse, Sink, Lanes, Pack, Alternate, Prefetch, PrefetchNext, Block, Unroll, Vectorise,
-        Parallelise,
+        Split, Split, Split, Reorder, Fuse, Sink, Lanes, Subtotal, Pack, Alternate, Prefetch, PrefetchNext, Block, Unroll,
+        Vectorise, Parallelise,
     ))  # fmt: skip
     name = nest.name
     if kind is Split:
@@ -65,6 +65,8 @@ def a_pass(rng, nest):
         return Sink(name, tuple(names[-rng.randint(1, len(names)) :]))
     if kind is Lanes:
         return Lanes(name, loop, rng.randint(1, 8))
+    if kind is Subtotal:
+        return Subtotal(name, rng.choice(every), rng.randint(1, 5))
     if kind is Pack:
         buffer = rng.choice(buffers)
         found = {v.name for s in nest.stores for load in loads(s) if load.buffer.name == buffer for v in load.vars}
@@ -143,6 +145,8 @@ def test_register_tiles_of_any_size(rows, lanes):
         (Sink("product", ("m0",)), "only the innermost loops (n) can sink"),
         (Lanes("product", "n", 2), "must be the innermost loop of a plain nest"),
         (Lanes("product", "k", 9), "`by` must be between 2 and 7, got 9"),
+        (Subtotal("product", "n", 2), "`n` must be a loop of a reduction that stays a loop"),
+        (Subtotal("product", "k", 0), "`by` must be at least 1, got 0"),
         (Pack("product", "w", "n", 4, ()), "the read also depends on `k`"),
         (Pack("product", "nobody", "n", 4, ("k",)), "is read in 0 ways"),
         (Pack("product", "w", "n", 0, ("k",)), "`by` must be at least 1"),
@@ -218,3 +222,20 @@ def test_lanes_add_up_once_what_two_statements_add_to() -> None:
     start, end = Store(total, (), Const(0.0, "f32")), Store(Buffer("y", "f32", (), "output"), (), Load(total, ()))
     nest = Nest((), (start, Nest((k,), (add, add)), end), (total,), "twice")
     assert str(Lanes("twice", "k", 4).apply(nest)).count("total[] += ") == 1
+
+
+def test_subtotals_stand_around_a_tile_once() -> None:
+    """Every block starts and ends once, whatever its steps do, and the rest is a block of its own."""
+    k, lane = Loop(Var("k", 11), "reduce"), Loop(Var("l", 4), mode="vector")
+    total, place = Buffer("total", "f32", (4,), "scratch"), (index_of(lane.var),)
+    add = Store(total, place, Load(Buffer("x", "f32", (11, 4), "input"), (index_of(k.var), *place)), "sum")
+    start = Nest((lane,), (Store(total, place, Const(0.0, "f32")),))
+    end = Nest((lane,), (Store(Buffer("y", "f32", (4,), "output"), place, Load(total, place)),))
+    nest = Nest((), (start, Nest((k,), (Nest((lane,), (add,)),)), end), (total,), "sums")
+    made = Subtotal("sums", "k", 4).apply(nest)
+    assert [(loop.name, loop.extent) for loop in made.all_loops if loop.kind == "reduce"] == [
+        ("k.s", 2), ("k", 4), ("k.s", 1), ("k", 3),
+    ]  # fmt: skip
+    assert str(made).count("total[l] += total.k[l]") == 2
+    assert not Subtotal("sums", "k", 2).check(made)
+    assert Subtotal("sums", "k", 16).apply(nest) == nest

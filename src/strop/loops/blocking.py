@@ -1,7 +1,9 @@
-"""Reductions in parts: blocks, so that operands stay in a cache, and lanes, so that they can be vectorised."""
+"""Reductions in parts: blocks, so that operands stay in a cache, lanes, so that they can be vectorised, and subtotals,
+so that long sums keep their digits."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from strop.core.passes import Pass, Verdict, no, yes
@@ -176,3 +178,111 @@ class Lanes(Pass):
         ]
         body.append(Nest((across,), tuple(final)))
         return Nest((), tuple(body), tuple(partial.values()))
+
+
+@dataclass(frozen=True)
+class Subtotal(Pass):
+    """for k: a op= x(k)   →   for k.s: {s = neutral; for k in the block: s op= x(k); a op= s}
+
+    Blocks of `by` steps and a rest. A sum of n numbers one after the other loses digits with n, a sum of sums with its
+    longest part. It comes after lanes and tiles, whose accumulators it keeps: nothing is added across lanes more often.
+    Loops of that name with at most `by` steps stay as they are.
+    """
+
+    nest: str
+    loop: str
+    by: int
+
+    def check(self, ir: Nest) -> Verdict:
+        found = exists(ir, self.loop)
+        if not found:
+            return found
+        if self.by < 1:
+            return no(f"`by` must be at least 1, got {self.by}", ir.name)
+        if find_loop(ir, f"{self.loop}.s") is not None:
+            return no(f"`{self.loop}` is in blocks already", ir.name)
+        return next((v for v in (_subtotal_verdict(*one, ir.name) for one in _owners(ir, self.loop)) if not v), yes())
+
+    def apply(self, ir: Nest) -> Nest:
+        return change_loop(ir, self.loop, self._divide)
+
+    def _divide(self, nest: Nest, position: int) -> Nest:
+        loop = nest.loops[position]
+        if loop.extent <= self.by:
+            return nest
+        whole, rest = divmod(loop.extent, self.by)
+        made = [self._blocks(nest, position, 0, whole, self.by)]
+        if rest:
+            made.append(self._blocks(nest, position, whole * self.by, 1, rest))
+        around = nest.loops[:position]
+        if len(made) > 1:
+            return replace(nest, loops=around, body=tuple(made), scratch=())
+        return replace(nest, loops=(*around, *made[0].loops), body=made[0].body, scratch=made[0].scratch)
+
+    def _blocks(self, nest: Nest, position: int, first: int, count: int, size: int) -> Nest:
+        """Blocks of one size: each starts its own sums, and adds them up at its end."""
+        loop = nest.loops[position]
+        outer, inner = Var(f"{self.loop}.s", count), Var(self.loop, size)
+        inside = replace(nest, loops=nest.loops[position + 1 :], name="", note="")
+        inside = inside.substitute({loop.var: index_of(outer) * size + index_of(inner) + first})
+        sums = {(s.target, s.index): (loops, s) for loops, s in _reducing(inside)}
+        parts = {
+            target: Buffer(f"{target.name}.{self.loop}", target.dtype, target.shape, "scratch") for target, _ in sums
+        }
+        start: list[Store | Nest] = []
+        add: list[Store | Nest] = []
+        for loops, s in sums.values():
+            neither = Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype)
+            start.append(_under(loops, Store(parts[s.target], s.index, neither)))
+            add.append(_under(loops, Store(s.target, s.index, Load(parts[s.target], s.index), s.reduce)))
+        local = set(inside.all_scratch)
+
+        def short(s: Store) -> Store:
+            return replace(s, target=parts[s.target]) if s.reduce and s.target not in local else s
+
+        summed = replace(inside.map_stores(short), loops=(replace(loop, var=inner), *inside.loops))
+        return Nest((replace(loop, var=outer),), (*start, summed, *add), tuple(parts.values()))
+
+
+def _owners(nest: Nest, name: str) -> Iterator[tuple[Nest, int]]:
+    """Every (sub)nest that owns a loop of this name, and its position there."""
+    yield from ((nest, position) for position, loop in enumerate(nest.loops) if loop.name == name)
+    for item in nest.body:
+        if isinstance(item, Nest):
+            yield from _owners(item, name)
+
+
+def _reducing(nest: Nest, around: tuple[Loop, ...] = ()) -> Iterator[tuple[tuple[Loop, ...], Store]]:
+    """The statements that reduce into what outlives a nest, each with the loops of it that its place moves with."""
+    local, loops = set(nest.scratch), (*around, *nest.loops)
+    for item in nest.body:
+        found = _reducing(item, loops) if isinstance(item, Nest) else [(loops, item)] if item.reduce else []
+        for near, store in found:
+            if store.target not in local:
+                moved = frozenset[Var]().union(*(part.vars for part in store.index))
+                yield tuple(loop for loop in near if loop.var in moved), store
+
+
+def _under(loops: tuple[Loop, ...], store: Store) -> Store | Nest:
+    return Nest(loops, (store,)) if loops else store
+
+
+def _subtotal_verdict(nest: Nest, position: int, name: str) -> Verdict:
+    loop, inside = nest.loops[position], replace(nest, loops=nest.loops[position + 1 :])
+    if loop.kind != "reduce" or loop.mode != "serial":
+        return no(f"`{loop.name}` must be a loop of a reduction that stays a loop", name)
+    sums = list(_reducing(inside))
+    if not sums:
+        return no(f"nothing is reduced over `{loop.name}`", name)
+    targets = {store.target for _, store in sums}
+    if len({(store.target, store.reduce) for _, store in sums}) > len(targets):
+        return no("one place is reduced in two ways", name)
+    for loops, store in sums:
+        free = frozenset[Var]().union(*(part.vars for part in store.index)) - {one.var for one in loops}
+        if store.target.space != "scratch" or free or store.guards:
+            return no(f"`{store}` has no place of its own inside `{loop.name}`", name)
+    used = {load.buffer for store in inside.stores for load in store.loads}
+    used |= {store.target for store in inside.stores if not store.reduce}
+    if used & targets:
+        return no("sums are read or start anew inside", name)
+    return yes()

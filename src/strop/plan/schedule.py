@@ -16,6 +16,7 @@ from strop.plan.analyse import contraction, heavy, work
 from strop.plan.contract import tile_contraction
 from strop.plan.recipe import Recipe, balance, by_stride, fuse_all
 from strop.plan.rows import schedule_rows
+from strop.plan.sums import shorten_sums
 from strop.plan.trees import schedule_trees
 from strop.plan.turn import schedule_turn
 
@@ -38,6 +39,7 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> Rec
         _parallelise_outer(recipe, total)
     else:
         _rows(recipe)
+    shorten_sums(recipe)
     return recipe
 
 

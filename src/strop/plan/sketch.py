@@ -210,4 +210,10 @@ def _vars(store: Store) -> frozenset[Var]:
 
 
 def _summed(nest: Nest, buffer: Buffer) -> bool:
-    return any(store.target == buffer and store.reduce for store in nest.stores)
+    """Whether every step adds to it; what takes subtotals can wait in memory meanwhile."""
+    return any(store.target == buffer and store.reduce and not _subtotal(store) for store in nest.stores)
+
+
+def _subtotal(store: Store) -> bool:
+    value = store.value
+    return isinstance(value, Load) and value.buffer.space == "scratch" and value.buffer.shape == store.target.shape
