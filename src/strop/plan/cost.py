@@ -29,7 +29,7 @@ UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
 AT_A_TIME = 3.0  # lines that are on their way where none was foreseen
 TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
 GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
-CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
+CROWDED = 1.8  # times as long as others take lines that fall on few sets of L1: they come one after the other
 STORE_PASSES = 1.0  # of a load port, for a store of more bits than a pass takes
 WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
 LOOP_CYCLES = 1.0  # of an iteration of a loop around tiles
@@ -95,7 +95,7 @@ class Facts:
 
     tiles: tuple[_Tile, ...]
     stretches: tuple[Stretch, ...]
-    crossing: tuple[float, ...]
+    crossing: tuple[_Crossing, ...]
     fetched: Mapping[str, Lines]
     unforeseen: tuple[frozenset[Buffer], ...]  # by tile
 
@@ -190,13 +190,14 @@ def _uneven(nest: Nest) -> frozenset[Var]:
     return found
 
 
-def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]:
+def _core(stretch: Stretch, crossing: _Crossing, target: Target) -> dict[str, float]:
     """Cycles of one run of a tile, as if each bound were alone; `core` is what they come to together."""
     ports = target.ports
-    passes = stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing
+    passes = stretch.loads + ports.crossing * stretch.vector_loads * crossing.loads
     if target.vector_bytes * 8 > ports.store_bits:
         passes += STORE_PASSES * (stretch.vector_stores + stretch.spilled)
-    loads = passes / len(ports.uses["load"].ports)
+    stores = stretch.stores + ports.crossing * stretch.vector_stores * crossing.stores
+    loads = max(passes / len(ports.uses["load"].ports), stores / len(ports.uses["store"].ports))
     busy = max(stretch.ports, loads)
     inner = [_core(one, crossing, target) for one in stretch.inside]
     loads += sum(one["loads"] for one in inner)
@@ -222,31 +223,49 @@ def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]
     return {**found, "branches": branches, "wrong": wrong}
 
 
-def _crossing(nest: Nest, target: Target) -> float:
-    """The share of vector loads that reach over the end of a line."""
-    found = []
-    lanes = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
-    written_out = {loop.var for loop in nest.all_loops if loop.mode == "unroll"}
+@dataclass(frozen=True)
+class _Crossing:
+    """The shares of vector loads and of vector stores that reach over the end of a line."""
+
+    loads: float
+    stores: float
+
+
+def _crossing(nest: Nest, target: Target) -> _Crossing:
+    lanes = frozenset(loop.var for loop in nest.all_loops if loop.mode == "vector")
+    written_out = frozenset(loop.var for loop in nest.all_loops if loop.mode == "unroll")
+    read, written = [], []
     for store in nest.stores:
         for load in loads(store):
-            if load.buffer.space == "scratch" or lanes.isdisjoint(load.vars):
-                continue
-            along = next((v for v in load.vars if v in lanes | written_out and load.offset.coefficient(v) == 1), None)
-            if along is None:
-                continue
-            size = SIZES[load.buffer.dtype]
-            width = target.vector_bytes
-            if along not in lanes and along.extent * size in PARTS:  # rows that are turned in registers
-                width = along.extent * size
-            step = target.line
-            for atom, factor in load.offset.terms:
-                if atom != along:
-                    step = gcd(step, factor * size)
-            step = gcd(step, target.vector_bytes) or 1
-            start = load.offset.const * size % target.line
-            places = [(start + i * step) % target.line for i in range(target.line // step)]
-            found.append(sum(place + width > target.line for place in places) / len(places))
-    return sum(found) / len(found) if found else 0.0
+            if load.buffer.space != "scratch" and not lanes.isdisjoint(load.vars):
+                read.append(_over_the_end(load.offset, load.buffer, lanes, written_out, target))
+        if store.target.space != "scratch" and not lanes.isdisjoint(store.offset.vars):
+            written.append(_over_the_end(store.offset, store.target, lanes, written_out, target))
+    return _Crossing(_mean(read), _mean(written))
+
+
+def _mean(found: Sequence[float | None]) -> float:
+    known = [one for one in found if one is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _over_the_end(
+    offset: Index, buffer: Buffer, lanes: frozenset[Var], written_out: frozenset[Var], target: Target
+) -> float | None:
+    """How often a vector at an offset reaches over the end of a line; none where it does not lie along the buffer."""
+    along = next((v for v in offset.vars if v in lanes | written_out and offset.coefficient(v) == 1), None)
+    if along is None:
+        return None
+    size, width, step = SIZES[buffer.dtype], target.vector_bytes, target.line
+    if along not in lanes and along.extent * size in PARTS:  # rows that are turned in registers
+        width = along.extent * size
+    for atom, factor in offset.terms:
+        if atom != along:
+            step = gcd(step, factor * size)
+    step = gcd(step, target.vector_bytes) or 1
+    start = offset.const * size % target.line
+    places = [(start + i * step) % target.line for i in range(target.line // step)]
+    return sum(place + width > target.line for place in places) / len(places)
 
 
 def _hottest(stretch: Stretch, times: int = 1) -> tuple[float, Stretch]:
@@ -287,7 +306,8 @@ def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffe
     for key, count in found.items():
         one_by_one = key.writes and key.small and not key.scattered
         read = late if key.buffer in unforeseen else rate
-        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else read)
+        one = max(rate, waited) if one_by_one else written if key.writes else read
+        cycles += count * one * (CROWDED if key.crowded else 1.0)
     return cycles
 
 

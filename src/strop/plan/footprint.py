@@ -120,20 +120,22 @@ def _values(atom: Var | Quotient | Remainder | Indirect, moving: frozenset[Var])
 
 @dataclass(frozen=True)
 class Key:
-    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces, and
-    whether they are written element by element."""
+    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces,
+    whether they are written element by element, and whether they fall on few sets."""
 
     part: int
     buffer: Buffer
     writes: bool
     scattered: bool
     small: bool
+    crowded: bool
 
 
 Lines = dict[Key, float]
 _MOST_RUNS = 2048  # more fill every set
 STREAMS = 32  # runs of lines that a core foresees at a time
 SHORT_RUN = 4  # lines, up to which a run is over before it is foreseen
+FEW_SETS = 4.0  # times as many lines in a set as if they were spread evenly
 FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
 
@@ -182,8 +184,12 @@ def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Leve
 
 
 def unforeseen(nest: Nest, level: Level) -> frozenset[Buffer]:
-    """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for."""
-    moving = frozenset(loop.var for loop in nest.all_loops if loop.kind == "reduce")
+    """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for. What a step
+    of the sum reads side by side, in lanes or written out, belongs to one run."""
+    loops = nest.all_loops
+    if not any(loop.kind == "reduce" for loop in loops):
+        return frozenset()
+    moving = frozenset(loop.var for loop in loops if loop.kind == "reduce" or loop.mode in ("vector", "unroll"))
     found = set()
     for load in (load for store in nest.stores for load in loads(store) if load.buffer.space != "scratch"):
         one = touched(load.offset, load.buffer, moving, level)
@@ -289,8 +295,10 @@ class Traffic:
             crowded += one.crowded * apart
             low, high = (min(low, first), max(high, last)) if high >= low else (first, last)
             shares = dict.fromkeys((access.part, access.writes, access.small) for access in group)
+            few = self.level.sets > 1 and one.crowded >= FEW_SETS * one.lines / self.level.lines
             for part, writes, small in shares:
-                key = Key(part, buffer, writes, 2 * one.run * SIZES[buffer.dtype] <= self.level.line, small)
+                scattered = 2 * one.run * SIZES[buffer.dtype] <= self.level.line
+                key = Key(part, buffer, writes, scattered, small, few)
                 found[key] = found.get(key, 0.0) + new / len(shares)
         return lines, crowded
 
