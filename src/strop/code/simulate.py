@@ -215,9 +215,7 @@ class _Core:
         if step.store is not None:
             at = calendar.take(*step.store, done)
             written = at + step.store[1]
-            if step.stale and (
-                self.ports.fresh or at > ceil(max(ready.get(name, -1.0) for name in step.others))
-            ):
+            if step.stale and (self.ports.fresh or at > ceil(max(ready.get(name, -1.0) for name in step.others))):
                 for _ in range(int(self.ports.stale_passes * step.store[1])):
                     calendar.take(step.stale, 1, at)
         for name in step.writes:

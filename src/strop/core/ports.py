@@ -52,7 +52,8 @@ class Ports:
     stale_passes: float = 1.6  # of these ports, for each pass of such a store
     fresh: bool = False  # whether they wait while one is stored that was computed just now as well
     stores: int = 64  # stores that wait for their lines
-    crossing: float = 1.4  # more passes of a load or store port, for a vector that reaches over the end of a line
+    crossing: float = 1.4  # more passes of a load port, for a vector that reaches over the end of a line
+    crossing_store: float = 0.0  # the same of a store port
 
     def use(self, kind: str, bits: int) -> Use:
         """What an operation of a class on vectors of so many bits takes."""
@@ -68,7 +69,7 @@ _ZEN = {
     "gather": Use("1", 24, 14, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1),
     "int": Use("abcd", 1), "multiply": Use("b", 3), "divide": Use("c", 18, 8, 2), "branch": Use("ae", 1),
     "call": Use("abcd", 20, 20, 20), "select": Use("0123", 1), "insert": Use("0123", 1),
-    "masked store": Use("S", 1, 11, 60),
+    "masked store": Use("S", 1, 11, 68),
 }  # fmt: skip
 
 #: where the core before it was found to differ
@@ -111,8 +112,11 @@ _ARM = {
 
 _WIDE_ARM = {name: replace(use, ports="vwyz") if use.ports in ("vw", "v") else use for name, use in _ARM.items()}
 
-ZEN3 = Ports("znver3", 6, 256, 256, _ZEN3, load_bits=256, store_bits=256, forward=10.0, masked=18.0, renames=140, stale="01", stale_passes=2.0, fresh=True, crossing=1.0)
-ZEN4 = replace(ZEN3, name="znver4", uses=_ZEN, window=320, forward=11.0, masked=12.0, renames=160, stale_passes=1.6, fresh=False, crossing=1.4)
+ZEN4 = Ports("znver4", 6, 320, 256, _ZEN, load_bits=256, store_bits=256, forward=11.0, stale="01")
+ZEN3 = replace(
+    ZEN4, name="znver3", uses=_ZEN3, window=256, forward=10.0, masked=18.0, renames=140, stale_passes=2.0, fresh=True,
+    crossing=1.0, crossing_store=1.0,
+)  # fmt: skip
 ZEN5 = replace(
     ZEN4, name="znver5", width=8, fetch=12.0, window=448, waiting=96, renames=340, pipe_bits=512, load_bits=512,
     store_bits=512,    uses={**_ZEN, "add": Use("23", 2), "int": Use("abcdfg", 1)},

@@ -19,7 +19,7 @@ from strop.core.dtypes import SIZES
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Nest, Store, loads
-from strop.plan.footprint import Level, Lines, Traffic, tree, unforeseen
+from strop.plan.footprint import Level, Lines, Traffic, hopping, tree, unforeseen
 from strop.plan.sketch import sketch
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
@@ -29,7 +29,6 @@ UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
 AT_A_TIME = 3.0  # lines that are on their way where none was foreseen
 TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
 GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
-CROWDED = 1.8  # times as long as others take lines that fall on few sets of L1: they come one after the other
 STORE_PASSES = 1.0  # of a load port, for a store of more bits than a pass takes
 WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
 LOOP_CYCLES = 1.0  # of an iteration of a loop around tiles
@@ -98,6 +97,7 @@ class Facts:
     crossing: tuple[_Crossing, ...]
     fetched: Mapping[str, Lines]
     unforeseen: tuple[frozenset[Buffer], ...]  # by tile
+    hopping: tuple[frozenset[Buffer], ...]
 
 
 def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None = None) -> Cost:
@@ -121,6 +121,7 @@ def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch]) -> Fact
         tuple(_crossing(tile.nest, target) for tile in tiles),
         {level.name: Traffic(root, level).lines() for level in _levels(target)},
         tuple(unforeseen(tile.nest, _levels(target)[1]) for tile in tiles),
+        tuple(hopping(tile.nest, _levels(target)[1]) for tile in tiles),
     )
 
 
@@ -132,7 +133,7 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
         terms = {name: cycles * tile.times for name, cycles in terms.items()}
         terms["core"] += tile.overhead
         for level in _levels(target):
-            terms[level.name] = _memory(level, facts.fetched[level.name], i, facts.unforeseen[i], target)
+            terms[level.name] = _memory(level, facts, i, target)
         _, hottest = _hottest(stretch)
         parts.append(Part(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
     overhead = sum(tile.overhead for tile in facts.tiles)
@@ -196,7 +197,7 @@ def _core(stretch: Stretch, crossing: _Crossing, target: Target) -> dict[str, fl
     passes = stretch.loads + ports.crossing * stretch.vector_loads * crossing.loads
     if target.vector_bytes * 8 > ports.store_bits:
         passes += STORE_PASSES * (stretch.vector_stores + stretch.spilled)
-    stores = stretch.stores + ports.crossing * stretch.vector_stores * crossing.stores
+    stores = stretch.stores + ports.crossing_store * stretch.vector_stores * crossing.stores
     loads = max(passes / len(ports.uses["load"].ports), stores / len(ports.uses["store"].ports))
     busy = max(stretch.ports, loads)
     inner = [_core(one, crossing, target) for one in stretch.inside]
@@ -290,9 +291,9 @@ def _levels(target: Target) -> tuple[Level, ...]:
     )
 
 
-def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffer], target: Target) -> float:
+def _memory(level: Level, facts: Facts, part: int, target: Target) -> float:
     """Cycles for the lines that come from a level, and for those that go back to it."""
-    found = {key: count for key, count in fetched.items() if key.part == part}
+    found = {key: count for key, count in facts.fetched[level.name].items() if key.part == part}
     if level.name == "TLB":
         return sum(found.values()) * TLB_CYCLES
     at = LEVELS.index(level.name)
@@ -305,9 +306,11 @@ def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffe
     cycles = 0.0
     for key, count in found.items():
         one_by_one = key.writes and key.small and not key.scattered
-        read = late if key.buffer in unforeseen else rate
+        read = late if key.buffer in facts.unforeseen[part] else rate
         one = max(rate, waited) if one_by_one else written if key.writes else read
-        cycles += count * one * (CROWDED if key.crowded else 1.0)
+        if level.name != "L2" and key.buffer in facts.hopping[part]:
+            one *= target.hopped
+        cycles += count * one * (target.crowded if key.crowded else 1.0)
     return cycles
 
 
