@@ -69,7 +69,7 @@ _ZEN = {
     "gather": Use("1", 24, 14, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1),
     "int": Use("abcd", 1), "multiply": Use("b", 3), "divide": Use("c", 18, 8, 2), "branch": Use("ae", 1),
     "call": Use("abcd", 20, 20, 20), "select": Use("0123", 1), "insert": Use("0123", 1),
-    "masked store": Use("S", 1, 11, 68),
+    "masked store": Use("S", 1, 11, 60),
 }  # fmt: skip
 
 #: where the core before it was found to differ

@@ -310,7 +310,7 @@ def _memory(level: Level, facts: Facts, part: int, target: Target) -> float:
         one = max(rate, waited) if one_by_one else written if key.writes else read
         if level.name != "L2" and key.buffer in facts.hopping[part]:
             one *= target.hopped
-        cycles += count * one * (target.crowded if key.crowded else 1.0)
+        cycles += count * one
     return cycles
 
 

@@ -133,15 +133,14 @@ def _values(atom: Var | Quotient | Remainder | Indirect, moving: frozenset[Var])
 
 @dataclass(frozen=True)
 class Key:
-    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces,
-    whether they are written element by element, and whether they fall on few sets."""
+    """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces, and
+    whether they are written element by element."""
 
     part: int
     buffer: Buffer
     writes: bool
     scattered: bool
     small: bool
-    crowded: bool
 
 
 Lines = dict[Key, float]
@@ -149,7 +148,6 @@ _MOST_RUNS = 2048  # more fill every set
 STREAMS = 32  # runs of lines that a core foresees at a time
 HOPS = 8  # runs one after the other, from which the next lines of each are not fetched ahead
 SHORT_RUN = 4  # lines, up to which a run is over before it is foreseen
-FEW_SETS = 4.0  # times as many lines in a set as if they were spread evenly
 FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
 
@@ -330,10 +328,8 @@ class Traffic:
             lines += new
             crowded += one.crowded * apart
             shares = dict.fromkeys((access.part, access.writes, access.small) for access in group)
-            few = self.level.sets > 1 and one.crowded >= FEW_SETS * one.lines / self.level.lines
             for part, writes, small in shares:
-                scattered = 2 * one.run * SIZES[buffer.dtype] <= self.level.line
-                key = Key(part, buffer, writes, scattered, small, few)
+                key = Key(part, buffer, writes, 2 * one.run * SIZES[buffer.dtype] <= self.level.line, small)
                 found[key] = found.get(key, 0.0) + new / len(shares)
         return lines, crowded
 
