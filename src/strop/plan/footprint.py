@@ -195,12 +195,12 @@ def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Leve
     return float(full @ full) / len(occupied) / (level.lines / level.sets)
 
 
-def unforeseen(nest: Nest, level: Level) -> frozenset[Buffer]:
+def unforeseen(nest: Nest, level: Level, by_lanes: bool = True) -> frozenset[Buffer]:
     """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for. Lanes that
-    lie side by side belong to one run."""
+    lie side by side belong to one run, unless only the steps of the sum are looked at (not `by_lanes`)."""
     loops = nest.all_loops
     moving = frozenset(loop.var for loop in loops if loop.kind == "reduce")
-    lanes = frozenset(loop.var for loop in loops if loop.mode == "vector")
+    lanes = frozenset(loop.var for loop in loops if loop.mode == "vector" and by_lanes)
     found = set()
     for load in (load for store in nest.stores for load in loads(store) if load.buffer.space != "scratch"):
         aside = frozenset(var for var in lanes if load.offset.coefficient(var) == 1)
