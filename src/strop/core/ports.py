@@ -5,7 +5,7 @@ cycles its result can be used. Ports are single characters; their names only tel
 than a pipe, an operation takes several passes; where a core has other ports for its widest vectors, `wide` says so.
 
 Sources: znver3 and znver4: AMD's Software Optimization Guides for families 19h (publications 56665 and 57647); those
-of znver4 were timed as well, 512-bit loads, broadcasts, stores, gathers, divisions and store forwarding among them.
+of both were timed as well, loads, broadcasts, stores, shuffles, gathers, divisions and store forwarding among them.
 Intel's: the Optimization Reference Manual (248966) and its instruction throughput tables. neoverse-n1 and -v1: Arm's
 Software Optimization Guides (PJDOC-466751330-9707, PJDOC-466751330-10325). apple-m1: Apple's CPU Optimization Guide.
 Where these leave a gap, numbers are rounded from neighbours: they are meant for ranking.

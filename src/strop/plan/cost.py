@@ -109,7 +109,7 @@ def guess(nest: Nest, target: Target, threads: int = 1) -> Cost:
     """What it should cost by the nest alone: rougher, and quick enough for a whole space.
 
     Layouts are chosen by guesses, and here a sum that reads its panels in wide vectors counts as one of many short
-    runs. Without that, networks of depthwise convolutions get blocked layouts, which were measured to be slower.
+    runs. Without that, networks of depthwise convolutions get blocked layouts, which were not found to be faster.
     """
     return weigh(nest, examine(nest, target, lambda tile: sketch(tile, target), False), target, threads)
 
