@@ -4,6 +4,7 @@
     python benchmarks/rank.py conv3x3 matmul --count 50 --repeats 10
     python benchmarks/rank.py --save timings.json # keep the measurements …
     python benchmarks/rank.py --load timings.json # … and rank them again without measuring
+    python benchmarks/rank.py --load benchmarks/rank-znver4.json --target znver4  # on any machine
 
 Schedules are drawn uniformly from `strop.plan.space` with a committed seed and nothing pruned: tiles that spill,
 gathers and scalar code are among them. Each is compiled, compared with the unscheduled nest, and timed in turns with
@@ -272,10 +273,13 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="write the measurements to this file")
     parser.add_argument("--load", type=Path, help="take measurements from this file, where it has them")
     parser.add_argument("--measure-only", action="store_true", help="stop after measuring")
+    parser.add_argument("--target", help="the CPU that was measured, by name; without it, this one")
     given = parser.parse_args()
-    target = jit.host()
+    target = Target.find(given.target) if given.target else jit.host()
     names = given.nests or list(NESTS)
     stored: dict[str, dict[str, float]] = json.loads(given.load.read_text()) if given.load else {}
+    if given.target and any(name not in stored for name in names):
+        parser.error("only this machine can be measured: --target needs timings of every nest (--load)")
     for name in names:
         if name not in stored:
             nest = nest_of(name)

@@ -38,7 +38,8 @@ _X86_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"v?mul[ps][sd]$", "mul"),
         (r"v?(max|min)[ps][sd]$", "max"),
         (r"v?cmp\w*[ps][sd]$|v?u?comis|vptest|vtest|vfpclass", "compare"),
-        (r"v?p?(blend|blendv)|vblendm", "blend"),
+        (r"v?p?blendv", "select"),
+        (r"v?p?blend", "blend"),
         (r"v?(and|andn|or|xor)p[sd]$|vpandn?[dq]?$|vpx?or[dq]?$|vpternlog|p(and|or|xor)", "logic"),
         (r"v?div[p][sd]$", "div"),
         (r"v?sqrtp", "sqrt"),
@@ -49,6 +50,7 @@ _X86_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"v?cvt", "convert"),
         (r"v?(rndscale|round|scalef|getexp|getmant|reduce|range|fixupimm)", "round"),
         (r"v?pmul|vpmadd", "vector mul"),
+        (r"vpermil", "shuffle"),
         (r"v?p?(broadcast|perm|expand|compress)|vinsert[fi]|vextract[fi]|vshuf[fi]|valign", "cross"),
         (r"v?(insert|extract|shuf|unpck|movlhps|movhlps|mov\w?dup|pinsr|pextr|pshuf|punpck|pack|palign|psrldq|pslldq)|vmov[hl]p",
          "shuffle"),
@@ -134,7 +136,7 @@ def x86(text: str) -> Operation | None:
     if kind == "cross" and memory is not None and re.match(r"vp?broadcast", mnemonic):
         plain, kind = True, ""
     if kind == "cross" and memory is not None and "insert" in mnemonic:
-        kind = "blend"
+        kind = "insert"
     if plain:
         kind = "transfer" if vectors and memory is None and len(vectors) < len(operands) else ""
         if kind and any(o.startswith("$") for o in operands):
@@ -143,6 +145,8 @@ def x86(text: str) -> Operation | None:
         kind = "int" if mnemonic[0] not in "v" else "vector int"
     if mnemonic.startswith("prefetch"):
         kind = ""
+    if re.match(r"vp?maskmov", mnemonic):
+        masked, kind = into_memory, "masked store" if into_memory else ""
     load = moved if memory is not None and not into_memory and not mnemonic.startswith("lea") else 0
     store = moved if into_memory else 0
     if into_memory and not plain and kind in ("int", "multiply"):

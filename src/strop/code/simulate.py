@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from strop.code.instructions import Operation
@@ -19,7 +19,7 @@ from strop.core.ports import Ports
 _ROUNDS = 2  # iterations at least; the second half of them counts
 _WINDOWS = 3  # as many instructions at least as this many windows hold
 _QUEUE = 64  # instructions that were found and wait to enter
-_STALE = 1.6  # cycles of the ports that share a register's way out with each pass of a store
+_BY_ELEMENT = ("gather", "masked store")
 _NOT_VECTOR = ("int", "branch", "multiply", "divide", "call", "mask", "transfer")
 
 
@@ -36,7 +36,7 @@ def passes(operation: Operation, ports: Ports) -> Iterator[tuple[str, str, float
     if operation.kind:
         use = ports.use(operation.kind, operation.bits)
         wide = operation.bits / ports.pipe_bits if operation.kind not in _NOT_VECTOR else 1.0
-        yield operation.kind, use.ports, use.cycles * max(1.0, wide)
+        yield operation.kind, use.ports, use.cycles * (wide if operation.kind in _BY_ELEMENT else max(1.0, wide))
     if operation.load and operation.kind != "gather":
         use = ports.uses["load"]
         yield "load", use.ports, use.cycles * max(1.0, operation.load / ports.load_bits)
@@ -52,7 +52,7 @@ def slots(operation: Operation, ports: Ports) -> float:
     if operation.kind == "branch":
         return 0.0 if operation.to else 1.0  # it goes with the comparison before it
     taken = ports.use(operation.kind, operation.bits).slots
-    return taken * (max(1.0, operation.bits / 256) if operation.kind == "gather" else 1.0)
+    return taken * (operation.bits / 256 if operation.kind in _BY_ELEMENT else 1.0)
 
 
 def fetches(operation: Operation, ports: Ports) -> float:
@@ -137,6 +137,8 @@ def pace(own: Sequence[Operation], ports: Ports) -> Pace:
     """Cycles of one iteration among many."""
     if not own:
         return Pace(0.0, 0.0)
+    if not any(one.kind == "fma" for one in own):  # which alone shares its way to the registers with stores
+        ports = replace(ports, stale="")
     known = {id(one): one for one in own}
     steps = {key: _Step(one, ports) for key, one in known.items()}
     return _Core(ports).run([steps[id(one)] for one in own])
@@ -213,8 +215,8 @@ class _Core:
         if step.store is not None:
             at = calendar.take(*step.store, done)
             written = at + step.store[1]
-            if step.stale and at > ceil(max(ready.get(name, -1.0) for name in step.others)):
-                for _ in range(int(_STALE * step.store[1])):
+            if step.stale and (self.ports.fresh or at > ceil(max(ready.get(name, -1.0) for name in step.others))):
+                for _ in range(int(self.ports.stale_passes * step.store[1])):
                     calendar.take(step.stale, 1, at)
         for name in step.writes:
             ready[name] = done

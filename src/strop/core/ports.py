@@ -5,7 +5,7 @@ cycles its result can be used. Ports are single characters; their names only tel
 than a pipe, an operation takes several passes; where a core has other ports for its widest vectors, `wide` says so.
 
 Sources: znver3 and znver4: AMD's Software Optimization Guides for families 19h (publications 56665 and 57647); those
-of znver4 were timed as well, 512-bit loads, broadcasts, stores, gathers, divisions and store forwarding among them.
+of both were timed as well, loads, broadcasts, stores, shuffles, gathers, divisions and store forwarding among them.
 Intel's: the Optimization Reference Manual (248966) and its instruction throughput tables. neoverse-n1 and -v1: Arm's
 Software Optimization Guides (PJDOC-466751330-9707, PJDOC-466751330-10325). apple-m1: Apple's CPU Optimization Guide.
 Where these leave a gap, numbers are rounded from neighbours: they are meant for ranking.
@@ -48,8 +48,12 @@ class Ports:
     renames: int = 160  # vector results in flight
     mispredict: float = 15.0  # lost when a loop ends that is too long to be foreseen
     foreseen: int = 32  # branches in a loop, from its start to its end, up to which the end is foreseen
-    stale: str = ""  # ports that wait while a vector is stored that was not computed just now
+    stale: str = ""  # ports of multiply-adds, which wait while a vector is stored that was not computed just now
+    stale_passes: float = 1.6  # of these ports, for each pass of such a store
+    fresh: bool = False  # whether they wait while one is stored that was computed just now as well
     stores: int = 64  # stores that wait for their lines
+    crossing: float = 1.4  # more passes of a load port, for a vector that reaches over the end of a line
+    crossing_store: float = 0.0  # the same of a store port
 
     def use(self, kind: str, bits: int) -> Use:
         """What an operation of a class on vectors of so many bits takes."""
@@ -64,7 +68,15 @@ _ZEN = {
     "scalar sqrt": Use("1", 14, 5), "transfer": Use("23", 4), "mask": Use("12", 3), "blend": Use("0123", 1),
     "gather": Use("1", 24, 14, 24), "load": Use("LM", 4), "store": Use("S", 1), "int store": Use("ST", 1),
     "int": Use("abcd", 1), "multiply": Use("b", 3), "divide": Use("c", 18, 8, 2), "branch": Use("ae", 1),
-    "call": Use("abcd", 20, 20, 20),
+    "call": Use("abcd", 20, 20, 20), "select": Use("0123", 1), "insert": Use("0123", 1),
+    "masked store": Use("S", 1, 11, 60),
+}  # fmt: skip
+
+#: where the core before it was found to differ
+_ZEN3 = {
+    **_ZEN, "max": Use("23", 1), "compare": Use("23", 1), "select": Use("01", 1), "shuffle": Use("12", 1),
+    "cross": Use("0", 3), "insert": Use("0", 3), "transfer": Use("2", 4), "gather": Use("01", 24, 20, 39),
+    "div": Use("1", 11, 3.5), "scalar div": Use("1", 10.5, 3.5),
 }  # fmt: skip
 
 _INTEL = {
@@ -75,7 +87,8 @@ _INTEL = {
     "scalar sqrt": Use("0", 12, 3), "transfer": Use("05", 2), "mask": Use("05", 3), "blend": Use("015", 1),
     "gather": Use("LM", 20, 4, 8), "load": Use("LM", 5), "store": Use("S", 1), "int store": Use("S", 1),
     "int": Use("0156", 1), "multiply": Use("1", 3), "divide": Use("0", 26, 6, 10), "branch": Use("06", 1),
-    "call": Use("0156", 20, 20, 20),
+    "call": Use("0156", 20, 20, 20), "select": Use("015", 2, 1, 2), "insert": Use("015", 1),
+    "masked store": Use("S", 1, 1, 4),
 }  # fmt: skip
 
 #: two 512-bit pipes: the fused pair 0+1 and port 5
@@ -99,8 +112,11 @@ _ARM = {
 
 _WIDE_ARM = {name: replace(use, ports="vwyz") if use.ports in ("vw", "v") else use for name, use in _ARM.items()}
 
-ZEN3 = Ports("znver3", 6, 256, 256, _ZEN, load_bits=256, store_bits=256, forward=10.0, renames=140, stale="01")
-ZEN4 = replace(ZEN3, name="znver4", window=320, forward=11.0, renames=160)
+ZEN4 = Ports("znver4", 6, 320, 256, _ZEN, load_bits=256, store_bits=256, forward=11.0, stale="01")
+ZEN3 = replace(
+    ZEN4, name="znver3", uses=_ZEN3, window=256, forward=10.0, masked=18.0, renames=140, stale_passes=2.0, fresh=True,
+    crossing=1.0, crossing_store=1.0,
+)  # fmt: skip
 ZEN5 = replace(
     ZEN4, name="znver5", width=8, fetch=12.0, window=448, waiting=96, renames=340, pipe_bits=512, load_bits=512,
     store_bits=512,    uses={**_ZEN, "add": Use("23", 2), "int": Use("abcdfg", 1)},

@@ -19,7 +19,7 @@ from strop.core.dtypes import SIZES
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Nest, Store, loads
-from strop.plan.footprint import Level, Lines, Traffic, tree, unforeseen
+from strop.plan.footprint import Level, Lines, Traffic, hopping, tree, unforeseen
 from strop.plan.sketch import sketch
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
@@ -29,7 +29,6 @@ UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
 AT_A_TIME = 3.0  # lines that are on their way where none was foreseen
 TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
 GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
-CROSSING_PASSES = 1.4  # of a load port, for a vector that reaches over the end of a line
 STORE_PASSES = 1.0  # of a load port, for a store of more bits than a pass takes
 WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
 LOOP_CYCLES = 1.0  # of an iteration of a loop around tiles
@@ -95,9 +94,10 @@ class Facts:
 
     tiles: tuple[_Tile, ...]
     stretches: tuple[Stretch, ...]
-    crossing: tuple[float, ...]
+    crossing: tuple[_Crossing, ...]
     fetched: Mapping[str, Lines]
     unforeseen: tuple[frozenset[Buffer], ...]  # by tile
+    hopping: tuple[frozenset[Buffer], ...]
 
 
 def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None = None) -> Cost:
@@ -106,12 +106,16 @@ def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None =
 
 
 def guess(nest: Nest, target: Target, threads: int = 1) -> Cost:
-    """What it should cost by the nest alone: rougher, and quick enough for a whole space."""
-    return weigh(nest, examine(nest, target, lambda tile: sketch(tile, target)), target, threads)
+    """What it should cost by the nest alone: rougher, and quick enough for a whole space.
+
+    Layouts are chosen by guesses, and here a sum that reads its panels in wide vectors counts as one of many short
+    runs. Without that, networks of depthwise convolutions get blocked layouts, which were not found to be faster.
+    """
+    return weigh(nest, examine(nest, target, lambda tile: sketch(tile, target), False), target, threads)
 
 
-def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch]) -> Facts:
-    """Read the tiles of a nest and count what its loops fetch."""
+def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch], by_lanes: bool = True) -> Facts:
+    """Read the tiles of a nest and count what its loops fetch; `by_lanes` as `unforeseen` has it."""
     registers = register_scratch(nest)
     tiles = tuple(_tiles(nest, registers, ()))
     root = tree(nest, {tile.nest: i for i, tile in enumerate(tiles)}, registers)
@@ -120,7 +124,8 @@ def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch]) -> Fact
         tuple(read(tile.code) for tile in tiles),
         tuple(_crossing(tile.nest, target) for tile in tiles),
         {level.name: Traffic(root, level).lines() for level in _levels(target)},
-        tuple(unforeseen(tile.nest, _levels(target)[1]) for tile in tiles),
+        tuple(unforeseen(tile.nest, _levels(target)[1], by_lanes) for tile in tiles),
+        tuple(hopping(tile.nest, _levels(target)[1]) for tile in tiles),
     )
 
 
@@ -132,7 +137,7 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
         terms = {name: cycles * tile.times for name, cycles in terms.items()}
         terms["core"] += tile.overhead
         for level in _levels(target):
-            terms[level.name] = _memory(level, facts.fetched[level.name], i, facts.unforeseen[i], target)
+            terms[level.name] = _memory(level, facts, i, target)
         _, hottest = _hottest(stretch)
         parts.append(Part(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
     overhead = sum(tile.overhead for tile in facts.tiles)
@@ -190,13 +195,14 @@ def _uneven(nest: Nest) -> frozenset[Var]:
     return found
 
 
-def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]:
+def _core(stretch: Stretch, crossing: _Crossing, target: Target) -> dict[str, float]:
     """Cycles of one run of a tile, as if each bound were alone; `core` is what they come to together."""
     ports = target.ports
-    passes = stretch.loads + CROSSING_PASSES * stretch.vector_loads * crossing
+    passes = stretch.loads + ports.crossing * stretch.vector_loads * crossing.loads
     if target.vector_bytes * 8 > ports.store_bits:
         passes += STORE_PASSES * (stretch.vector_stores + stretch.spilled)
-    loads = passes / len(ports.uses["load"].ports)
+    stores = stretch.stores + ports.crossing_store * stretch.vector_stores * crossing.stores
+    loads = max(passes / len(ports.uses["load"].ports), stores / len(ports.uses["store"].ports))
     busy = max(stretch.ports, loads)
     inner = [_core(one, crossing, target) for one in stretch.inside]
     loads += sum(one["loads"] for one in inner)
@@ -222,31 +228,49 @@ def _core(stretch: Stretch, crossing: float, target: Target) -> dict[str, float]
     return {**found, "branches": branches, "wrong": wrong}
 
 
-def _crossing(nest: Nest, target: Target) -> float:
-    """The share of vector loads that reach over the end of a line."""
-    found = []
-    lanes = {loop.var for loop in nest.all_loops if loop.mode == "vector"}
-    written_out = {loop.var for loop in nest.all_loops if loop.mode == "unroll"}
+@dataclass(frozen=True)
+class _Crossing:
+    """The shares of vector loads and of vector stores that reach over the end of a line."""
+
+    loads: float
+    stores: float
+
+
+def _crossing(nest: Nest, target: Target) -> _Crossing:
+    lanes = frozenset(loop.var for loop in nest.all_loops if loop.mode == "vector")
+    written_out = frozenset(loop.var for loop in nest.all_loops if loop.mode == "unroll")
+    read, written = [], []
     for store in nest.stores:
         for load in loads(store):
-            if load.buffer.space == "scratch" or lanes.isdisjoint(load.vars):
-                continue
-            along = next((v for v in load.vars if v in lanes | written_out and load.offset.coefficient(v) == 1), None)
-            if along is None:
-                continue
-            size = SIZES[load.buffer.dtype]
-            width = target.vector_bytes
-            if along not in lanes and along.extent * size in PARTS:  # rows that are turned in registers
-                width = along.extent * size
-            step = target.line
-            for atom, factor in load.offset.terms:
-                if atom != along:
-                    step = gcd(step, factor * size)
-            step = gcd(step, target.vector_bytes) or 1
-            start = load.offset.const * size % target.line
-            places = [(start + i * step) % target.line for i in range(target.line // step)]
-            found.append(sum(place + width > target.line for place in places) / len(places))
-    return sum(found) / len(found) if found else 0.0
+            if load.buffer.space != "scratch" and not lanes.isdisjoint(load.vars):
+                read.append(_over_the_end(load.offset, load.buffer, lanes, written_out, target))
+        if store.target.space != "scratch" and not lanes.isdisjoint(store.offset.vars):
+            written.append(_over_the_end(store.offset, store.target, lanes, written_out, target))
+    return _Crossing(_mean(read), _mean(written))
+
+
+def _mean(found: Sequence[float | None]) -> float:
+    known = [one for one in found if one is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _over_the_end(
+    offset: Index, buffer: Buffer, lanes: frozenset[Var], written_out: frozenset[Var], target: Target
+) -> float | None:
+    """How often a vector at an offset reaches over the end of a line; none where it does not lie along the buffer."""
+    along = next((v for v in offset.vars if v in lanes | written_out and offset.coefficient(v) == 1), None)
+    if along is None:
+        return None
+    size, width, step = SIZES[buffer.dtype], target.vector_bytes, target.line
+    if along not in lanes and along.extent * size in PARTS:  # rows that are turned in registers
+        width = along.extent * size
+    for atom, factor in offset.terms:
+        if atom != along:
+            step = gcd(step, factor * size)
+    step = gcd(step, target.vector_bytes) or 1
+    start = offset.const * size % target.line
+    places = [(start + i * step) % target.line for i in range(target.line // step)]
+    return sum(place + width > target.line for place in places) / len(places)
 
 
 def _hottest(stretch: Stretch, times: int = 1) -> tuple[float, Stretch]:
@@ -271,9 +295,9 @@ def _levels(target: Target) -> tuple[Level, ...]:
     )
 
 
-def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffer], target: Target) -> float:
+def _memory(level: Level, facts: Facts, part: int, target: Target) -> float:
     """Cycles for the lines that come from a level, and for those that go back to it."""
-    found = {key: count for key, count in fetched.items() if key.part == part}
+    found = {key: count for key, count in facts.fetched[level.name].items() if key.part == part}
     if level.name == "TLB":
         return sum(found.values()) * TLB_CYCLES
     at = LEVELS.index(level.name)
@@ -286,8 +310,11 @@ def _memory(level: Level, fetched: Lines, part: int, unforeseen: frozenset[Buffe
     cycles = 0.0
     for key, count in found.items():
         one_by_one = key.writes and key.small and not key.scattered
-        read = late if key.buffer in unforeseen else rate
-        cycles += count * (max(rate, waited) if one_by_one else written if key.writes else read)
+        read = late if key.buffer in facts.unforeseen[part] else rate
+        one = max(rate, waited) if one_by_one else written if key.writes else read
+        if level.name != "L2" and key.buffer in facts.hopping[part]:
+            one *= target.hopped
+        cycles += count * one
     return cycles
 
 

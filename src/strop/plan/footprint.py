@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from strop.code.access import FEWEST_TURNED
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
 from strop.loops.ir import Buffer, Loop, Nest, Store, loads
@@ -64,12 +65,22 @@ class Node:
         return inner | {self.loop.var} if self.loop is not None else inner
 
 
-def tree(nest: Nest, parts: dict[Nest, int], local: frozenset[Buffer], part: int = 0, lane: Var | None = None) -> Node:
-    """The nest as nodes; scratch in registers (`local`) is no access."""
+def tree(
+    nest: Nest,
+    parts: dict[Nest, int],
+    local: frozenset[Buffer],
+    part: int = 0,
+    lane: Var | None = None,
+    copied: frozenset[Var] = frozenset(),
+) -> Node:
+    """The nest as nodes; scratch in registers (`local`) is no access. `copied` are variables that are written out."""
     part = parts.get(nest, part)
     lane = next((loop.var for loop in nest.loops if loop.mode == "vector"), lane)
+    copied |= {loop.var for loop in nest.loops if loop.mode == "unroll"}
     children = [
-        _statement(item, part, local, lane) if isinstance(item, Store) else tree(item, parts, local, part, lane)
+        _statement(item, part, local, lane, copied)
+        if isinstance(item, Store)
+        else tree(item, parts, local, part, lane, copied)
         for item in nest.body
     ]
     node = Node(None, children)
@@ -78,11 +89,13 @@ def tree(nest: Nest, parts: dict[Nest, int], local: frozenset[Buffer], part: int
     return node
 
 
-def _statement(store: Store, part: int, local: frozenset[Buffer], lane: Var | None) -> Node:
+def _statement(store: Store, part: int, local: frozenset[Buffer], lane: Var | None, copied: frozenset[Var]) -> Node:
     found = [Access(part, load.buffer, load.offset, False) for load in loads(store) if load.buffer not in local]
     if store.target not in local:
-        small = lane is None or store.offset.coefficient(lane) != 1
-        found.append(Access(part, store.target, store.offset, True, small))
+        offset = store.offset
+        turned = any(offset.coefficient(var) == 1 and var.extent >= FEWEST_TURNED for var in copied)
+        small = lane is None or (offset.coefficient(lane) != 1 and not turned)
+        found.append(Access(part, store.target, offset, True, small))
     return Node(own=tuple(found))
 
 
@@ -133,6 +146,7 @@ class Key:
 Lines = dict[Key, float]
 _MOST_RUNS = 2048  # more fill every set
 STREAMS = 32  # runs of lines that a core foresees at a time
+HOPS = 8  # runs one after the other, from which the next lines of each are not fetched ahead
 SHORT_RUN = 4  # lines, up to which a run is over before it is foreseen
 FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
@@ -181,16 +195,43 @@ def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Leve
     return float(full @ full) / len(occupied) / (level.lines / level.sets)
 
 
-def unforeseen(nest: Nest, level: Level) -> frozenset[Buffer]:
-    """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for."""
-    moving = frozenset(loop.var for loop in nest.all_loops if loop.kind == "reduce")
+def unforeseen(nest: Nest, level: Level, by_lanes: bool = True) -> frozenset[Buffer]:
+    """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for. Lanes that
+    lie side by side belong to one run, unless only the steps of the sum are looked at (not `by_lanes`)."""
+    loops = nest.all_loops
+    moving = frozenset(loop.var for loop in loops if loop.kind == "reduce")
+    lanes = frozenset(loop.var for loop in loops if loop.mode == "vector" and by_lanes)
     found = set()
     for load in (load for store in nest.stores for load in loads(store) if load.buffer.space != "scratch"):
-        one = touched(load.offset, load.buffer, moving, level)
-        run = one.run * SIZES[load.buffer.dtype] / level.line
-        if run < SHORT_RUN and one.lines > STREAMS * max(1.0, run):
+        aside = frozenset(var for var in lanes if load.offset.coefficient(var) == 1)
+        if moving and _in_short_runs(load.offset, load.buffer, moving | aside, level, STREAMS):
             found.add(load.buffer)
     return frozenset(found)
+
+
+def hopping(nest: Nest, level: Level) -> frozenset[Buffer]:
+    """What a nest without sums goes through in short runs, many of them before it comes back to where the first ended:
+    lines are not fetched ahead. Where a run is within a line, they are: the steps are all the same."""
+    loops = nest.all_loops
+    serial = [loop.var for loop in loops if loop.mode in ("serial", "threads") and loop.extent > 1]
+    if not serial or any(loop.kind != "parallel" for loop in loops):
+        return frozenset()
+    moving = frozenset(serial[-1:]) | {loop.var for loop in loops if loop.mode in ("vector", "unroll")}
+    accesses = [(load.offset, load.buffer) for store in nest.stores for load in loads(store)]
+    accesses += [(store.offset, store.target) for store in nest.stores]
+    return frozenset(
+        buffer
+        for offset, buffer in accesses
+        if buffer.space != "scratch" and _in_short_runs(offset, buffer, moving, level, HOPS, 1.0)
+    )
+
+
+def _in_short_runs(
+    offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level, many: int, least: float = 0.0
+) -> bool:
+    one = touched(offset, buffer, moving, level)
+    run = one.run * SIZES[buffer.dtype] / level.line
+    return least <= run < SHORT_RUN and one.lines > many * max(1.0, run)
 
 
 class Traffic:
@@ -279,15 +320,13 @@ class Traffic:
         several.sort(key=lambda item: -item[0].lines)
         whole = buffer.bytes / self.level.line + 1
         lines = crowded = 0.0
-        low, high = 0, -1
-        for one, group in several:
-            first, last = _range(group, moving)
-            shared = max(0, min(high, last) - max(low, first) + 1) / max(1, last - first + 1)
+        line = max(1, self.level.line // SIZES[buffer.dtype])
+        for i, (one, group) in enumerate(several):
+            shared = min(1.0, sum(_shared(group, before, moving, line) for _, before in several[:i]))
             apart = len(list(_apart(group, one.span))) * (1.0 - shared)
             new = min(one.lines * apart, max(0.0, whole - lines))
             lines += new
             crowded += one.crowded * apart
-            low, high = (min(low, first), max(high, last)) if high >= low else (first, last)
             shares = dict.fromkeys((access.part, access.writes, access.small) for access in group)
             for part, writes, small in shares:
                 key = Key(part, buffer, writes, 2 * one.run * SIZES[buffer.dtype] <= self.level.line, small)
@@ -295,12 +334,30 @@ class Traffic:
         return lines, crowded
 
 
-def _range(group: Sequence[Access], moving: frozenset[Var]) -> tuple[int, int]:
-    """The first and the last element that accesses with the same terms reach, wherever other variables are."""
+def _shared(group: Sequence[Access], before: Sequence[Access], moving: frozenset[Var], line: int) -> float:
+    """The share of what accesses with the same terms reach that others before them brought, whole lines of it.
+
+    Parts of a nest may alternate, a few rows of each: a variable that both step by, further than either reaches
+    otherwise, takes them along together, and what is between its steps is compared."""
+    theirs = frozenset(before[0].offset.terms)
+    together = [term for term in group[0].offset.terms if term in theirs and _values(term[0], moving) > 1]
+    first, last = _range(group, moving, together)
+    low, high = _range(before, moving, together)
+    for atom, factor in sorted(together, key=lambda term: abs(term[1])):
+        if abs(factor) <= max(last, high) - min(first, low):
+            reach = factor * (_values(atom, moving) - 1)
+            first, last = first + min(reach, 0), last + max(reach, 0)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+    return max(0, min(high + line - 1, last) - max(low - line + 1, first) + 1) / max(1, last - first + 1)
+
+
+def _range(group: Sequence[Access], moving: frozenset[Var], without: Sequence[object]) -> tuple[int, int]:
+    """The first and the last element that accesses with the same terms reach, some of their terms left out."""
     low = high = 0
     for atom, factor in group[0].offset.terms:
-        reach = factor * (_values(atom, moving) - 1)
-        low, high = low + min(reach, 0), high + max(reach, 0)
+        if (atom, factor) not in without:
+            reach = factor * (_values(atom, moving) - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
     constants = [access.offset.const for access in group]
     return low + min(constants), high + max(constants)
 

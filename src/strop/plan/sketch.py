@@ -194,6 +194,9 @@ def _used(own: _Counts, spills: float, bits: int, ports: Ports) -> Iterable[tupl
         yield kind, use.ports, max(count, 0.0) * use.cycles * passes
     yield "load", ports.uses["load"].ports, spills / 2 * max(1.0, bits / ports.load_bits)
     yield "store", ports.uses["store"].ports, spills / 2 * max(1.0, bits / ports.store_bits)
+    if ports.fresh and own.kinds.get("fma"):  # which wait for every store
+        stores = spills / 2 + own.kinds.get("store", 0.0)
+        yield "fma", ports.stale, ports.stale_passes * stores * max(1.0, bits / ports.store_bits)
 
 
 def _turned(offset: Index, lane: Var | None, copies: Mapping[Var, int]) -> bool:
