@@ -36,7 +36,7 @@ L3_SHARE = 0.15  # of L3 is ours: others use it too
 SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
 WORTH = 0.5  # of what is saved has to be left when calls, moves and what is read again are paid for
-CALL_US = 0.15  # what one more call of a nest costs
+CALL_US = 0.1  # what one more call of a nest costs
 MOVE_US = 0.03  # what one more piece that is moved or cleared costs
 MOVED = 16  # bytes a cycle
 HIDDEN = 8  # operations for each byte that is read, from which on others arrive meanwhile
@@ -45,7 +45,7 @@ HIDDEN = 8  # operations for each byte that is read, from which on others arrive
 @dataclass(frozen=True)
 class Level:
     """A cache for strips: its size, and the cycles that a byte costs which does not stay there until it is read: it is
-    fetched from below before it is written, goes there and comes back."""
+    fetched from below before it is written, goes there, and comes back in short runs."""
 
     size: float
     saved: float
@@ -59,7 +59,7 @@ class Level:
 def levels(target: Target, threads: int) -> tuple[Level, ...]:
     _, l2, l3, memory = target.bandwidth
     return (
-        Level(target.l2, 3 / l3 - 2 / l2),
+        Level(target.l2, (2 + target.hopped) / l3 - 2 / l2),
         Level(L3_SHARE * target.l3 / threads, 3 / memory - 2 / l3),
     )
 
@@ -188,11 +188,11 @@ class Chain:
         """Microseconds that each thread waits less for what is handed on, where a strip touches so many bytes."""
         cycles = 0.0
         for buffer, links in self.windowed.items():
-            size = buffer.bytes / threads
             work = min(self.walks[link.reader].work for link in links) / buffer.bytes
+            between = max(self.walks[link.writer].bytes + self.walks[link.reader].bytes for link in links) / 2 / threads
             for level in levels(target, threads):
-                stays = max(0.0, level.stays(touched) - level.stays(size))
-                cycles += size * level.saved * stays * min(1.0, HIDDEN / max(work, 1))
+                stays = max(0.0, level.stays(touched) - level.stays(between))
+                cycles += buffer.bytes / threads * level.saved * stays * min(1.0, HIDDEN / max(work, 1))
         return cycles / target.ghz / 1e3
 
     def _spared(self, target: Target, threads: int) -> float:

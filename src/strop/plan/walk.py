@@ -58,6 +58,11 @@ class Walk:
         return flop(self.call.nest)
 
     @cached_property
+    def bytes(self) -> int:
+        """Bytes of everything that the whole walk touches."""
+        return sum(b.bytes for b in self.call.touched)
+
+    @cached_property
     def again(self) -> int:
         """Bytes of parameters that a part of the walk reads although another has: those that do not move along with
         the loop, unless it is around all others and so reads them again at every step."""
