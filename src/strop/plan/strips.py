@@ -188,7 +188,7 @@ class Chain:
         """Microseconds that each thread waits less for what is handed on, where a strip touches so many bytes."""
         cycles = 0.0
         for buffer, links in self.windowed.items():
-            work = min(self.walks[link.reader].work for link in links) / buffer.bytes
+            work = min(self.walks[link.reader].work for link in links) / max(buffer.bytes, 1)
             between = max(self.walks[link.writer].bytes + self.walks[link.reader].bytes for link in links) / 2 / threads
             for level in levels(target, threads):
                 stays = max(0.0, level.stays(touched) - level.stays(between))
