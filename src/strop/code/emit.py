@@ -350,7 +350,9 @@ class _Emitter:
             a, b = map(self.value, store.value.args)
             self._write(store, self._byte_products(a, b, current))
             return
-        self._write(store, self._combine(store.reduce, current, self.value(store.value)))
+        # the new value first: whether it is NaN is asked of the first operand of a maximum, and what was just loaded
+        # from where the result goes would make x86 store through a mask
+        self._write(store, self._combine(store.reduce, self.value(store.value), current))
 
     def _horizontal(self, store: Store, chunk: Chunk) -> Value:
         """All active lanes of a value combined into a scalar."""
