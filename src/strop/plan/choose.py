@@ -85,8 +85,8 @@ def plan(
     if strips:
         made, groups = in_strips(made, target, threads, journal)
     arena = plan_memory([[b for b in _touched(step) if b not in library] for step in together(made, groups)])
-    used = frozenset(b for step in made for b in _touched(step) if b.space == "packed")
-    packed = plan_memory([call.touched for call in prepare], "packed", used)
+    used = dict.fromkeys(b for step in made for b in _touched(step) if b.space == "packed")
+    packed = plan_memory([call.touched for call in prepare], "packed", tuple(used))  # who asks ahead finds the next's
     return Plan(
         prepare,
         made,

@@ -29,23 +29,22 @@ def _room(buffer: Buffer) -> int:
     return (max(buffer.bytes, 1) + SLACK + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
-def plan_memory(
-    steps: Sequence[Iterable[Buffer]], space: str = "arena", forever: frozenset[Buffer] = frozenset()
-) -> Arena:
+def plan_memory(steps: Sequence[Iterable[Buffer]], space: str = "arena", forever: Sequence[Buffer] = ()) -> Arena:
     """Offsets for the buffers of a space; `steps` lists what each step touches. Large tensors choose first.
 
-    A buffer in `forever` lives from its first use to the end.
+    Those in `forever` choose before them, in their order, and live from their first use to the end.
     """
+    kept = {buffer: order for order, buffer in enumerate(forever)}
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
     for position, touched in enumerate(steps):
         for buffer in touched:
             if buffer.space == space:
                 first.setdefault(buffer, position)
-                last[buffer] = position if buffer not in forever else len(steps)
+                last[buffer] = position if buffer not in kept else len(steps)
     placed: list[tuple[int, int, Buffer]] = []
     offsets: dict[Buffer, int] = {}
-    for buffer in sorted(first, key=lambda b: (-_room(b), first[b], b.name)):
+    for buffer in sorted(first, key=lambda b: (kept.get(b, len(kept)), -_room(b), first[b], b.name)):
         size = _room(buffer)
         conflicts = sorted(
             (start, end)
