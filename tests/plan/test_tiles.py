@@ -104,6 +104,10 @@ def test_a_core_that_multiplies_as_fast_as_it_loads_computes_blocks_of_channels_
     assert int(abreast) > 1 and out // 8 % int(abreast) == 0
 
 
+def test_the_next_blocks_of_weights_are_asked_for():
+    assert "^(" in one_by_one(64, 192, "znver3")
+
+
 def test_one_block_after_the_other_where_products_take_longer_than_loads():
     nest = one_by_one(32, 64, "znver4")
     assert re.search(r"acc: f32\[\d+,16\]", nest)

@@ -16,6 +16,7 @@ from strop.code.builder import Block, constant, literal, type_of
 from strop.code.frame import Chunk, Expanded, Frame
 from strop.code.math import FUNCTIONS, convert
 from strop.code.math_bytes import accumulate
+from strop.code.order import by_place
 from strop.core.target import Target, narrowest
 from strop.loops.index import Index, Var
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
@@ -204,6 +205,14 @@ class _Emitter:
         loop, rest = loops[0], loops[1:]
         frame = self.frame
         if not loop.extent:
+            return
+        if loops == nest.loops and (sorted_out := by_place(nest, self.registers, self.lanes)) is not None:
+            store, vector, order = sorted_out
+            for at in order:
+                frame.bound.update(at)
+                self._take(vector, at[vector.var])
+                self._store(store)
+            frame.chunk = None
             return
         if _mode(loop) == "unroll":
             frame.unrolled[loop.var] = Expanded(loop.extent, frame.scope.depth)

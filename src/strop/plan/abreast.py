@@ -18,9 +18,10 @@ WORTH = 0.97  # of the time that one block after the other takes
 
 @dataclass(frozen=True)
 class Abreast:
-    """The loop over blocks, and the tile: its vectors are blocks."""
+    """A loop, so many steps of which are taken together, and the tile that they make or that each of them has."""
 
     loop: Loop
+    steps: int
     tile: Tile
 
 
@@ -39,7 +40,8 @@ def blocks_abreast(
     tiles = [one for one in candidates(wide, lanes, target) if loop.extent % one.vectors == 0]
     best = min(tiles, key=lambda one: (cycles(one, wide, lanes, target), one.vectors), default=tile)
     alone = cycles(tile, demand, lanes, target) * loop.extent
-    return Abreast(loop, best) if best.vectors > 1 and cycles(best, wide, lanes, target) < WORTH * alone else None
+    worth = best.vectors > 1 and cycles(best, wide, lanes, target) < WORTH * alone
+    return Abreast(loop, best.vectors, best) if worth else None
 
 
 def _shares(found: Contraction, along: Loop, loop: Loop, lanes: int) -> bool:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
 
+from strop.core.target import Target
 from strop.loops.blocking import Lanes
 from strop.loops.index import Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
 from strop.loops.packing import Pack, PrefetchNext, loops_around
 from strop.loops.primitives import Fuse, Reorder, Sink, Split, Unroll, Vectorise
-from strop.plan.abreast import blocks_abreast
+from strop.plan.abreast import Abreast, blocks_abreast
 from strop.plan.analyse import Contraction, accesses, contraction, fusable, shuffles_within, stride_within
 from strop.plan.recipe import Recipe, balance, fuse_all
-from strop.plan.tiles import FMA_LATENCY, Demand, Tile, best
+from strop.plan.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
 
 FEWEST_PREFETCHED = 3  # rows that share a weight, from which the next panel is asked for
 CONSTANT = ("param", "packed", "const")
@@ -33,35 +34,37 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
         return
     rows = _row_loop(found, along, lanes)
     tile, demand = _tile(recipe, found, along, rows, lanes)
-    several = blocks_abreast(found, along, rows, tile, demand, lanes, target)
+    beside = blocks_abreast(found, along, rows, tile, demand, lanes, target)
     width = tile.vectors * lanes
+    if beside is None and (beside := _row_pairs(found, along, rows, demand, target)) is not None:
+        demand, width = replace(demand, looped=False), lanes
     _order_reduction(recipe, found, along)
     _pack_operands(recipe, found, along, width)
     outer = _outer(recipe, found, along, rows)
     blocks: list[str] = []
-    if several is not None:
-        tile, name = several.tile, several.loop.name
-        if several.loop.extent > tile.vectors:
-            recipe.do(Split(recipe.name, name, tile.vectors))
+    if beside is not None:
+        tile, name = beside.tile, beside.loop.name
+        if beside.loop.extent > beside.steps:
+            recipe.do(Split(recipe.name, name, beside.steps))
             outer, name = [f"{name}.o" if one == name else one for one in outer], f"{name}.i"
         outer, blocks = [one for one in outer if one != name], [name]
     ones = [loop.name for loop in recipe.at.loops if loop not in (along, rows) and loop.extent == 1]
     row_names = [rows.name] if rows is not None else []
     panels = -(-along.extent // width)
-    block = _block(recipe, found, along, rows, tile, panels) if rows is not None and not outer else 0
+    block = _block(recipe, found, along, rows, tile, panels) if rows is not None and not outer and not blocks else 0
     if rows is not None and block:
         recipe.order(*ones, rows.name, along.name)
         recipe.do(Split(recipe.name, rows.name, block, tail="balanced" if block == tile.rows else "rest"))
         row_names = [f"{rows.name}.i"]
         recipe.do(Reorder(recipe.name, (along.name, *row_names)))
-    first = _panels_first(recipe, found, along, outer, panels)
+    first = not blocks and _panels_first(recipe, found, along, outer, panels)
     if not block:
         recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names)
     lane = along.name
     if along.extent > width:
         recipe.do(Split(recipe.name, along.name, width, tail="rest"))
         lane = f"{along.name}.i"
-        recipe.do(Reorder(recipe.name, (f"{along.name}.o", *(outer if first else ()), *row_names, lane)))
+        recipe.do(Reorder(recipe.name, (f"{along.name}.o", *(outer if first else ()), *row_names, *blocks, lane)))
     else:
         recipe.order(*ones, *outer, *row_names, *blocks, lane)
     sunk = [lane]
@@ -77,7 +80,8 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     _unroll_reduction(recipe, found, demand)
     walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
     if not walked and block != tile.rows:  # panels of those come from L2, tile after tile
-        _prefetch(recipe, tile, lane, (f"{along.name}.o", *reversed(around)))
+        of_blocks = [f"{beside.loop.name}.o"] if beside is not None else []
+        _prefetch(recipe, tile, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
 
 
 def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: Sequence[str]) -> None:
@@ -223,7 +227,24 @@ def _tile(recipe: Recipe, found: Contraction, along: Loop, rows: Loop | None, la
     return tile, demand
 
 
+def _row_pairs(found: Contraction, along: Loop, rows: Loop | None, demand: Demand, target: Target) -> Abreast | None:
+    """Two rows of a small window at a time, which share what they read: the loop over rows, and the tile in each.
+
+    In registers are the sums, the weights of two rows of the window, and one element (`code.order`).
+    """
+    if rows is None or not demand.window or found.depth > WRITTEN_OUT or demand.accumulators > 1 or demand.shuffled:
+        return None
+    others = (loop for loop in reversed(found.nest.loops) if loop not in (along, rows) and loop.extent % 2 == 0)
+    loop = next((one for one in others if _window(found, one, demand.paired)[0]), None)
+    columns = (target.vector_registers - 1 - 2 * demand.window * demand.streamed) // 2
+    columns = min(columns, MOST_PRODUCTS // (2 * found.depth), demand.rows)
+    if loop is None or 2 * columns < FMA_LATENCY * PIPES or len(found.operands) != 2:
+        return None
+    return Abreast(loop, 2, Tile(columns, 1))
+
+
 WRITTEN_OUT = 32  # steps of a window that are unrolled: rows then share what they read
+MOST_PRODUCTS = 144  # that are written out for two rows
 LONGEST_SLIDE = 16  # steps of its innermost loop that are, where the whole window has too many
 
 

@@ -21,7 +21,7 @@ from strop.plan.trees import schedule_trees
 from strop.plan.turn import schedule_turn
 
 PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
-EVEN = 0.9  # of the threads' time that is used, from which a loop counts as evenly shared
+EVEN = 0.85  # of the threads' time that is used, from which a loop counts as evenly shared
 
 
 def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> Recipe:

@@ -1,0 +1,52 @@
+"""The order in which a small reduction is written out.
+
+A window that slides over a tile of several rows and columns reads each element for many products. Written in the order
+of its loops, more elements wait for their next use than there are registers; in the order of their places each is read,
+used for everything and forgotten, and only sums and weights stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from itertools import product
+
+from strop.loops.index import Var, index_of
+from strop.loops.ir import Buffer, Loop, Nest, Store, loads
+
+
+def by_place(
+    nest: Nest, registers: Container[Buffer], lanes: int
+) -> tuple[Store, Loop, list[Mapping[Var, int]]] | None:
+    """The statement of a nest of loops that are all written out, its vector loop, and its iterations by what they read.
+
+    Every sum adds its products in the order of the loops still: along them places only grow.
+    """
+    loops, store = _single(nest)
+    if store is None or store.reduce != "sum" or store.guards or store.target not in registers:
+        return None
+    vectors = [loop for loop in loops if loop.mode == "vector"]
+    written = [loop for loop in loops if loop.mode == "unroll" and loop.extent > 1]
+    rows = [loop.var for loop in written if loop.kind == "parallel"]
+    steps = [loop.var for loop in written if loop.kind == "reduce"]
+    if len(vectors) != 1 or len(rows) < 2 or any(loop.extent > 1 for loop in loops if loop not in (*vectors, *written)):
+        return None
+    slid = [load for load in loads(store) if all(load.offset.coefficient(var) for var in (*rows, vectors[0].var))]
+    if len(slid) != 1 or not steps or any((slid[0].offset.coefficient(var) or 0) <= 0 for var in steps):
+        return None
+    values = (range(0, loop.extent, lanes) if loop.mode == "vector" else range(loop.extent) for loop in loops)
+    found = [dict(zip((loop.var for loop in loops), each)) for each in product(*values)]
+
+    def place(at: Mapping[Var, int]) -> int:
+        return slid[0].offset.substitute({var: index_of(value) for var, value in at.items()}).const
+
+    return store, vectors[0], sorted(found, key=place)
+
+
+def _single(nest: Nest) -> tuple[list[Loop], Store | None]:
+    """The loops around the only statement of a nest."""
+    loops = list(nest.loops)
+    while len(nest.body) == 1 and isinstance(nest.body[0], Nest) and not nest.scratch:
+        nest = nest.body[0]
+        loops += nest.loops
+    only = nest.body[0] if len(nest.body) == 1 and not nest.scratch else None
+    return loops, only if isinstance(only, Store) else None
