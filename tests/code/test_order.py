@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from strop.code.emit import register_scratch
 from strop.code.order import by_place
+from strop.code.registers import register_scratch
 from strop.core.config import Options
 from strop.core.target import TARGETS
 from strop.loops.ir import Nest

@@ -7,8 +7,6 @@ loops); other scratch is memory. No operator is known here, only loops, reads, e
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strop.code.access import Access, Value
@@ -17,8 +15,9 @@ from strop.code.frame import Chunk, Expanded, Frame
 from strop.code.math import FUNCTIONS, convert
 from strop.code.math_bytes import accumulate
 from strop.code.order import by_place
+from strop.code.registers import LONGEST_VECTOR, mode, register_scratch
 from strop.core.target import Target, narrowest
-from strop.loops.index import Index, Var
+from strop.loops.index import Index
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
 from strop.loops.primitives import in_parts, step_parts
 
@@ -26,7 +25,6 @@ from strop.loops.primitives import in_parts, step_parts
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, BARRIER = range(8)
 BROADCASTING = 512  # bits of vectors whose instructions can read one element for all lanes
 MASKING = 512  # bits of vectors that have registers for masks
-LONGEST_VECTOR = 16  # elements of any target's vectors
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
 
 
@@ -214,7 +212,7 @@ class _Emitter:
                 self._store(store)
             frame.chunk = None
             return
-        if _mode(loop) == "unroll":
+        if mode(loop) == "unroll":
             frame.unrolled[loop.var] = Expanded(loop.extent, frame.scope.depth)
             for step in range(loop.extent):
                 frame.bound[loop.var] = step
@@ -552,53 +550,3 @@ def vector_dtype(nest: Nest) -> str:
         found.add(store.value.dtype)
         found.update(load.dtype for load in loads(store))
     return "f64" if not found & {"f32", "i32"} and found & {"f64", "i64"} else "f32"
-
-
-def register_scratch(nest: Nest) -> frozenset[Buffer]:
-    """The scratch of a scheduled nest that lives in registers; other scratch is memory."""
-    return frozenset(s for s in nest.all_scratch if _fits_registers(nest, s))
-
-
-def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
-    """Whether every index into a scratch buffer is a number once loops are expanded, and vectors of it meet vectors."""
-    kinds: set[bool] = set()
-    blocks: list[set[tuple[int, int]]] = []
-
-    def known(index: tuple[Index, ...], loops: Mapping[Var, Loop]) -> bool:
-        found = frozenset().union(*(part.vars for part in index)) if index else frozenset()
-        if any(v not in loops or _mode(loops[v]) not in ("unroll", "vector") for v in found):
-            return False
-        lanes = [v for v in found if _mode(loops[v]) == "vector"]
-        kinds.add(bool(lanes))
-        for v in lanes:
-            blocks[-1].update((loops[v].extent, _offset(part, v)) for part in index if part.coefficient(v))
-        return all(part.coefficient(v) in (0, 1) for part in index for v in lanes)
-
-    def visit(item: Store | Nest, loops: Mapping[Var, Loop]) -> bool:
-        if isinstance(item, Nest):
-            if buffer in item.scratch or not blocks:
-                blocks.append(set())
-            inner = {**loops, **{loop.var: loop for loop in item.loops}}
-            return all(visit(i, inner) for i in item.body)
-        uses = [load.index for load in loads(item) if load.buffer == buffer]
-        if item.target == buffer:
-            uses.append(item.index)
-        return all(known(index, loops) for index in uses)
-
-    return visit(nest, {}) and len(kinds) <= 1 and all(map(_same_vectors, blocks))
-
-
-def _mode(loop: Loop) -> str:
-    return "unroll" if loop.extent == 1 and loop.mode != "strip" else loop.mode
-
-
-def _offset(part: Index, lane: Var) -> int:
-    """What every offset of a vector along `lane` is a multiple of."""
-    return math.gcd(part.const, *(factor for atom, factor in part.terms if atom != lane))
-
-
-def _same_vectors(uses: set[tuple[int, int]]) -> bool:
-    """Whether accesses of these extents and offsets divide a buffer into the same vectors, of whatever length."""
-    if all(extent % LONGEST_VECTOR == 0 and offset % LONGEST_VECTOR == 0 for extent, offset in uses):
-        return True
-    return len({extent for extent, _ in uses}) <= 1 and all(offset % extent == 0 for extent, offset in uses)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import gcd, prod
 
 from strop.code.asm import Stretch, bind_outer, read_tile
-from strop.code.emit import register_scratch
+from strop.code.registers import register_scratch
 from strop.core.cache import Cache
 from strop.core.dtypes import SIZES
 from strop.core.target import Target

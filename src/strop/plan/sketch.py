@@ -13,7 +13,7 @@ from math import log2, prod
 
 from strop.code.access import FEWEST_TURNED
 from strop.code.asm import Stretch, busiest
-from strop.code.emit import register_scratch
+from strop.code.registers import register_scratch
 from strop.core.ports import Ports
 from strop.core.target import Target
 from strop.loops.index import Index, Var

@@ -1,0 +1,62 @@
+"""Which scratch lives in registers: that whose every index is a number once loops are written out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from strop.loops.index import Index, Var
+from strop.loops.ir import Buffer, Loop, Nest, Store, loads
+
+LONGEST_VECTOR = 16  # elements of any target's vectors
+
+
+def register_scratch(nest: Nest) -> frozenset[Buffer]:
+    """The scratch of a scheduled nest that lives in registers; other scratch is memory."""
+    return frozenset(s for s in nest.all_scratch if _fits_registers(nest, s))
+
+
+def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
+    """Whether every index into a scratch buffer is a number once loops are expanded, and vectors of it meet vectors."""
+    kinds: set[bool] = set()
+    blocks: list[set[tuple[int, int]]] = []
+
+    def known(index: tuple[Index, ...], loops: Mapping[Var, Loop]) -> bool:
+        found = frozenset().union(*(part.vars for part in index)) if index else frozenset()
+        if any(v not in loops or mode(loops[v]) not in ("unroll", "vector") for v in found):
+            return False
+        lanes = [v for v in found if mode(loops[v]) == "vector"]
+        kinds.add(bool(lanes))
+        for v in lanes:
+            blocks[-1].update((loops[v].extent, _offset(part, v)) for part in index if part.coefficient(v))
+        return all(part.coefficient(v) in (0, 1) for part in index for v in lanes)
+
+    def visit(item: Store | Nest, loops: Mapping[Var, Loop]) -> bool:
+        if isinstance(item, Nest):
+            if buffer in item.scratch or not blocks:
+                blocks.append(set())
+            inner = {**loops, **{loop.var: loop for loop in item.loops}}
+            return all(visit(i, inner) for i in item.body)
+        uses = [load.index for load in loads(item) if load.buffer == buffer]
+        if item.target == buffer:
+            uses.append(item.index)
+        return all(known(index, loops) for index in uses)
+
+    return visit(nest, {}) and len(kinds) <= 1 and all(map(_same_vectors, blocks))
+
+
+def mode(loop: Loop) -> str:
+    """How a loop is emitted: one that runs once is written out."""
+    return "unroll" if loop.extent == 1 and loop.mode != "strip" else loop.mode
+
+
+def _offset(part: Index, lane: Var) -> int:
+    """What every offset of a vector along `lane` is a multiple of."""
+    return math.gcd(part.const, *(factor for atom, factor in part.terms if atom != lane))
+
+
+def _same_vectors(uses: set[tuple[int, int]]) -> bool:
+    """Whether accesses of these extents and offsets divide a buffer into the same vectors, of whatever length."""
+    if all(extent % LONGEST_VECTOR == 0 and offset % LONGEST_VECTOR == 0 for extent, offset in uses):
+        return True
+    return len({extent for extent, _ in uses}) <= 1 and all(offset % extent == 0 for extent, offset in uses)
