@@ -19,7 +19,7 @@ def by_place(
 ) -> tuple[Store, Loop, list[Mapping[Var, int]]] | None:
     """The statement of a nest of loops that are all written out, its vector loop, and its iterations by what they read.
 
-    Every sum adds its products in the order of the loops still: along them places only grow.
+    Every sum adds its products by place, too: in the order of the loops, as long as a window fits its rows.
     """
     loops, store = _single(nest)
     if store is None or store.reduce != "sum" or store.guards or store.target not in registers:

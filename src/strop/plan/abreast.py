@@ -18,7 +18,7 @@ WORTH = 0.97  # of the time that one block after the other takes
 
 @dataclass(frozen=True)
 class Abreast:
-    """A loop, so many steps of which are taken together, and the tile that they make or that each of them has."""
+    """A loop, so many steps of which are taken together, and the tile: of all blocks, or of each row."""
 
     loop: Loop
     steps: int
