@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
 
 from strop.core.target import Target
 from strop.loops.blocking import Lanes
@@ -79,19 +79,24 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
     walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
-    if not walked and block != tile.rows:  # panels of those come from L2, tile after tile
+    from_l2 = block == tile.rows  # panels of those come from there, tile after tile
+    if not walked and not from_l2 and _sharing(found, along) >= FEWEST_PREFETCHED:
         of_blocks = [f"{beside.loop.name}.o"] if beside is not None else []
-        _prefetch(recipe, tile, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
+        _prefetch(recipe, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
 
 
-def _prefetch(recipe: Recipe, tile: Tile, lane: str, panels: Sequence[str]) -> None:
+def _sharing(found: Contraction, along: Loop) -> int:
+    """How many rows use a weight."""
+    weights = [load for load in found.operands if along.var in load.vars]
+    return prod(loop.extent for loop in found.nest.loops if not any(loop.var in load.vars for load in weights))
+
+
+def _prefetch(recipe: Recipe, lane: str, panels: Sequence[str]) -> None:
     """The next panel of weights is asked for while this one is used.
 
     Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
     reading. Not in a walk through time either, whose weights come from L2 after the first step.
     """
-    if tile.rows < FEWEST_PREFETCHED:
-        return
     sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
     streamed = [load for load in sums if any(v.name == lane for v in load.vars)]
     for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
