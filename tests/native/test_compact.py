@@ -19,14 +19,16 @@ from strop.session import Session
 ALGORITHM = "24 bits"
 
 
-@pytest.fixture(autouse=True, params=["all", "some"])
+@pytest.fixture(autouse=True, params=["all", "some", "streams"])
 def always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether they pay depends on the machine; that they are right doesn't."""
-    every = request.param == "all"
+    every = request.param != "some"
 
-    def row(node: Node, target: Target, threads: int) -> CompactProduct | None:
-        shape = Compact(16, 2) if every else Compact(8, 1, 3)
-        return CompactProduct(shape) if is_product(node) and sizes_of(node).rows == 1 else None
+    def row(node: Node, target: Target, threads: int, weights: int) -> CompactProduct | None:
+        if not is_product(node) or sizes_of(node).rows != 1:
+            return None
+        streams = 4 if request.param == "streams" and sizes_of(node).depth % 4 == 0 else 1
+        return CompactProduct(Compact(16, 2, streams=streams) if every else Compact(8, 1, 3))
 
     def states(node: Node, target: Target, threads: int) -> Compact:
         three = GATES[node.op] == 3

@@ -50,8 +50,24 @@ def test_with_few_registers_some_vectors_stay_as_they_are() -> None:
     """Making numbers takes longer there than reading from a cache; from memory it doesn't."""
     found = compact_states(lstm(256), ZEN3, 1)
     assert found == Compact(8, 1, 4, last=True)
-    assert compact_row(linear(1, 1280, 1000), ZEN3, 1) == CompactProduct(Compact(8, 1, 4))
-    assert compact_row(linear(1, 8192, 4096), ZEN3, 1) == CompactProduct(Compact(8, 2))
+    assert compact_row(linear(1, 1024, 512), ZEN3, 1) == CompactProduct(Compact(8, 1, 4))
+    assert compact_row(linear(1, 8192, 4096), ZEN3, 1) == CompactProduct(Compact(8, 2, streams=4))
+
+
+@pytest.mark.parametrize("target", [ZEN3, ZEN4], ids=["znver3", "znver4"])
+def test_weights_that_no_cache_keeps_until_the_next_run_are_read_in_streams(target: Target) -> None:
+    many = int(target.l3_ours) + 1
+
+    def streams(depth: int, columns: int, weights: int) -> int:
+        found = compact_row(linear(1, depth, columns), target, 1, weights)
+        assert found is not None
+        return found.shape.streams
+
+    assert streams(1024, 512, 0) == 1
+    assert streams(1024, 512, many) == 4
+    assert streams(1022, 512, many) == 2
+    assert streams(1023, 512, many) == 1
+    assert streams(256, 256, many) == 1  # L2 keeps these until they are used
 
 
 def test_blocks_that_would_not_be_full_are_worth_less() -> None:

@@ -14,6 +14,7 @@ from strop.core.ports import PORTS, Ports
 from strop.core.problem import Problem
 
 KB, MB = 2**10, 2**20
+L3_SHARE = 0.15  # that others leave to us
 
 LINUX_X86 = "x86_64-unknown-linux-gnu"
 LINUX_ARM = "aarch64-unknown-linux-gnu"
@@ -64,6 +65,11 @@ class Target:
     def peak_gflops(self) -> float:
         """What one core could do in fp32 at most."""
         return 2 * self.fma_per_cycle * self.lanes("f32") * self.ghz
+
+    @property
+    def l3_ours(self) -> float:
+        """Bytes that stay in L3 from one run to the next: others use it too."""
+        return L3_SHARE * self.l3
 
     @property
     def key(self) -> str:

@@ -3,7 +3,7 @@ so that long sums keep their digits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from strop.core.passes import Pass, Verdict, no, yes
@@ -14,8 +14,8 @@ from strop.loops.primitives import change_loop, exists, find_loop, pieces
 
 @dataclass(frozen=True)
 class Block(Pass):
-    """for i: {a = 0; for k: a += f(i, k); y(i) = a}
-    →  {for i: s[i] = 0; for k.b: for i: {a = 0; for k in the block: a += f(i, k); s[i] += a}; for i: y(i) = s[i]}
+    """for i: {a = b(i); for k: a += f(i, k); y(i) = a}
+    →  {for i: s[i] = b(i); for k.b: for i: {a = 0; for k in the block: a += f(i, k); s[i] += a}; for i: y(i) = s[i]}
 
     `inside` names the parallel loops that run within a block of the reduction; sums of their points are kept in
     scratch. The others stay outside, so that they decide how large that scratch is.
@@ -45,6 +45,11 @@ class Block(Pass):
             return no("every statement of the reduction must add to a scalar of this nest", ir.name)
         if any(isinstance(s, Store) and s.target in local and s.reduce for s in ir.body):
             return no("sums are changed outside of the reduction", ir.name)
+        starts = _starts(ir, inner[0])
+        if len(starts) != len({s.target for s in inner[0].stores}):
+            return no("every sum must be started once", ir.name)
+        if any(load.buffer in local for start in starts.values() for load in start.loads):
+            return no("sums start with what is computed just before", ir.name)
         return yes()
 
     def apply(self, ir: Nest) -> Nest:
@@ -56,8 +61,8 @@ class Block(Pass):
         place = tuple(index_of(loop.var) for loop in inside)
         kept = {b: Buffer(f"{b.name}.sum", b.dtype, shape, "scratch") for b in summed}
         parts: list[Store | Nest] = []
-        start = tuple(Store(kept[b], place, Const(neutral(str(how), b.dtype), b.dtype)) for b, how in summed.items())
-        parts.append(Nest(inside, start))
+        starts = _starts(ir, reduce)
+        parts.append(Nest(inside, tuple(Store(kept[b], place, starts[b].value) for b in summed)))
         first = 0
         position = next(i for i, loop in enumerate(reduce.loops) if loop.name == self.loop)
         whole = reduce.loops[position]
@@ -84,9 +89,9 @@ class Block(Pass):
         value = index_of(outer) * size + index_of(inner) + first
         loops = (*reduce.loops[:position], replace(whole, var=inner), *reduce.loops[position + 1 :])
         shorter = replace(reduce.substitute({whole.var: value}), loops=loops)
-        before = ir.body[: ir.body.index(reduce)]
         place = tuple(index_of(loop.var) for loop in inside)
         sums = {store.target: store.reduce for store in reduce.stores}
+        before = (_anew(item, sums) for item in ir.body[: ir.body.index(reduce)])
         add = tuple(Store(kept[b], place, Load(b, ()), how) for b, how in sums.items())
         return Nest((Loop(outer, "reduce"), *inside), (*before, shorter, *add), ir.scratch)
 
@@ -102,6 +107,21 @@ class Block(Pass):
         body = tuple(replace(item, value=replace_loads(item.value, read)) for item in after)
         used = {s.target for s in body} | {load.buffer for s in body for load in s.loads}
         return Nest(inside, body, tuple(b for b in ir.scratch if b in used and b not in kept))
+
+
+def _starts(ir: Nest, reduce: Nest) -> dict[Buffer, Store]:
+    """The statements that start the sums of a reduction, if each has one."""
+    sums = {store.target for store in reduce.stores}
+    before = ir.body[: ir.body.index(reduce)]
+    found = [item for item in before if isinstance(item, Store) and item.target in sums]
+    return {item.target: item for item in found} if len({item.target for item in found}) == len(found) else {}
+
+
+def _anew(item: Store | Nest, sums: Mapping[Buffer, str | None]) -> Store | Nest:
+    """A statement before a part of the reduction: sums start from nothing there."""
+    if isinstance(item, Nest) or item.target not in sums:
+        return item
+    return replace(item, value=Const(neutral(str(sums[item.target]), item.target.dtype), item.target.dtype))
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,13 @@ from strop.core.config import Options
 from strop.core.target import Target
 from strop.graph.ir import Graph, Node
 from strop.graph.operators import POINTWISE
+from strop.graph.rules.language import is_parametric
 from strop.graph.whole import is_whole
 from strop.loops.ir import Nest
 from strop.loops.lower import Context, can_lower
 from strop.loops.lower.compact import Compact
 from strop.loops.lower.contractions import transposed_without_copies
+from strop.loops.lower.products import is_product
 from strop.loops.lower.recurrent import STATES, Ways, projections, recurrent_by
 from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
 from strop.plan.compacting import CompactProduct, compact_row, compact_states
@@ -156,6 +158,7 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
     if not options.pack:
         return {node: Plain() for node in graph.nodes if node.op == "conv" and node.attrs["transposed"]}
     found: dict[Node, Algorithm] = {}
+    weights = _weights(graph)
     for node in graph.nodes:
         chosen: Algorithm | None = choose_algorithm(node, target, threads) if options.winograd else None
         if chosen is None and node.op in STATES:
@@ -163,10 +166,16 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
         if chosen is None and not _at_the_border(node, graph):
             chosen = _product(node, target, threads, options)
         if chosen is None and options.compact:
-            chosen = compact_row(node, target, threads)
+            chosen = compact_row(node, target, threads, weights)
         if chosen is not None:
             found[node] = chosen
     return found
+
+
+def _weights(graph: Graph) -> int:
+    """Bytes of what products and convolutions multiply by."""
+    users = [node for node in graph.nodes if is_product(node) or node.op == "conv"]
+    return sum(one.type.bytes for one in {node.inputs[1] for node in users} if is_parametric(one))
 
 
 def _product(node: Node, target: Target, threads: int, options: Options) -> Pairs | Strassen | None:

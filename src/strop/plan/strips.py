@@ -32,7 +32,6 @@ from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.walk import Reach, Walk, walks
 
 LARGE = 0.25  # of L2, from which on a tensor is looked at
-L3_SHARE = 0.15  # of L3 is ours: others use it too
 SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
 WORTH = 0.5  # of what is saved has to be left when calls, moves and what is read again are paid for
@@ -60,7 +59,7 @@ def levels(target: Target, threads: int) -> tuple[Level, ...]:
     _, l2, l3, memory = target.bandwidth
     return (
         Level(target.l2, (2 + target.hopped) / l3 - 2 / l2),
-        Level(L3_SHARE * target.l3 / threads, 3 / memory - 2 / l3),
+        Level(target.l3_ours / threads, 3 / memory - 2 / l3),
     )
 
 

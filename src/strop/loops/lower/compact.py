@@ -16,6 +16,8 @@ What the lowest bits add to a, b and c is known when those are rounded, so it co
 than 2⁻²³ of the largest of its column, which is what sums in f32 are off by, too.
 
 Where making numbers takes longer than reading, some vectors of a block stay as they are: those need only be read.
+
+What comes from far away comes faster in several streams: a step of the loop reads a row of each quarter of the block.
 """
 
 from __future__ import annotations
@@ -40,13 +42,15 @@ SMALLEST = 2.0**-126  # of the units of columns: a normal number, as dividing by
 class Compact:
     """A block is `sets` times four vectors of `lanes` columns, and `plain` ones whose weights are as they were.
 
-    With `last` a last block that is not full is computed by itself, so that others need no guards.
+    With `last` a last block that is not full is computed by itself, so that others need no guards. Weights are read in
+    as many `streams`, side by side.
     """
 
     lanes: int
     sets: int
     plain: int = 0
     last: bool = False
+    streams: int = 1
 
     @property
     def made(self) -> int:
@@ -63,7 +67,8 @@ class Compact:
 
     def __str__(self) -> str:
         some = f"{self.made} of {self.vectors} " if self.plain else ""
-        return f"{some}weights of 24 bits, {self.block} columns at a time"
+        streams = f" in {self.streams} streams" if self.streams > 1 else ""
+        return f"{some}weights of 24 bits, {self.block} columns at a time{streams}"
 
     def matrix(self, c: Context, name: str, gates: int, units: int, depth: int) -> Matrix:
         """A matrix of `gates` times `units` columns; blocks hold all gates of some units."""
@@ -161,12 +166,15 @@ class Matrix:
         """Its product with the vector x; `finish` makes statements of the totals of a unit's gates."""
         blocks, depth, _, _, lanes = self.held.shape
         part = range(blocks) if part is None else part
-        o, i, k = parallel(f"o{mark}", len(part)), parallel(f"l{mark}", lanes), reducing(f"k{mark}", depth)
+        o, i = parallel(f"o{mark}", len(part)), parallel(f"l{mark}", lanes)
+        k = reducing(f"k{mark}", depth // self.shape.streams)
         block = as_index(o) + part.start
         sums = self.c.scratch(f"sums{mark}", "f32", (self.gates, self.together))
         accs = [self.c.scratch(f"acc{mark}{number}", "f32") for number in range(self.shape.vectors)]
-        read = self._read((block, as_index(k)), as_index(i))
-        steps = [store(acc, (), apply("mul", one, x(as_index(k))), "sum") for acc, one in zip(accs, read)]
+        steps = []
+        for row in (as_index(k) + stream * k.extent for stream in range(self.shape.streams)):
+            read = self._read((block, row), as_index(i))
+            steps += [store(acc, (), apply("mul", one, x(row)), "sum") for acc, one in zip(accs, read)]
         keep = []
         for number, acc in enumerate(accs):
             gate, first = self._place(number)
