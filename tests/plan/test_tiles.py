@@ -80,18 +80,18 @@ def test_panels_that_come_round_again_are_not_asked_for():
     assert asks(64) and not asks(2000)
 
 
-def one_by_one(channels, out, target):
+def one_by_one(channels, out, target, threads=1, size=(15, 13)):
     """A 1×1 convolution between two of 3×3, every tensor in blocks of channels; only planned where it can't run."""
     torch.manual_seed(channels)
     model = nn.Sequential(
         nn.Conv2d(3, channels, 3), nn.Conv2d(channels, out, 1), nn.ReLU6(), nn.Conv2d(out, out, 3, groups=out)
     ).eval()
-    x = torch.randn(1, 3, 15, 13)
+    x = torch.randn(1, 3, *size)
     options = Options(cache=False, target=target, layouts="blocked", strips=False)
     if Target.find(target).vector_bits > described_host().vector_bits:
-        steps = compile_abroad(model, (x,), None, replace(options, threads=1), Journal()).stages.plan.steps
+        steps = compile_abroad(model, (x,), None, replace(options, threads=threads), Journal()).stages.plan.steps
         return next(str(call.nest) for call in steps if isinstance(call, Call) and call.name == "1.conv")
-    session = Session(model, (x,), options=options, threads=1)
+    session = Session(model, (x,), options=options, threads=threads)
     with torch.no_grad():
         torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-5)
     return str(session.nests["1.conv"])
@@ -106,6 +106,21 @@ def test_a_core_that_multiplies_as_fast_as_it_loads_computes_blocks_of_channels_
 
 def test_the_next_blocks_of_weights_are_asked_for():
     assert "^(" in one_by_one(64, 192, "znver3")
+
+
+def test_threads_share_blocks_evenly():
+    """49 pixels make tiles of different sizes, so only channels can be shared: 20 blocks, but not as five times four."""
+    (groups,) = re.findall(r"parallel \(threads\) oc\.o\.o in (\d+)", one_by_one(96, 160, "znver3", 2, (9, 9)))
+    assert int(groups) % 2 == 0
+    assert "oc.o.o in 5:" in one_by_one(96, 160, "znver3", 1, (9, 9))
+
+
+def test_steps_of_many_sums_side_by_side_are_not_written_out_many_times():
+    session = Session(
+        nn.Linear(1280, 1000).eval(), (torch.randn(1, 1280),), threads=1, options=Options(target="znver3")
+    )
+    nest = str(session.nests["linear"])
+    assert nest.count("] += ") == 32 and "k.i" not in nest
 
 
 def test_one_block_after_the_other_where_products_take_longer_than_loads():

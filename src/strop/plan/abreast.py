@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from strop.core.target import Target
 from strop.loops.ir import Loop
 from strop.plan.analyse import Contraction, stride_within
+from strop.plan.recipe import balance
 from strop.plan.tiles import Demand, Tile, candidates, cycles
 
 WORTH = 0.97  # of the time that one block after the other takes
@@ -26,9 +27,16 @@ class Abreast:
 
 
 def blocks_abreast(
-    found: Contraction, along: Loop, rows: Loop | None, tile: Tile, demand: Demand, lanes: int, target: Target
+    found: Contraction,
+    along: Loop,
+    rows: Loop | None,
+    tile: Tile,
+    demand: Demand,
+    lanes: int,
+    target: Target,
+    threads: int,
 ) -> Abreast | None:
-    """The best tile over several blocks, where it is worth more than one over a single block."""
+    """The best tile over several blocks, where it is worth more than one over a single block, for all threads."""
     if rows is None or along.extent != lanes or demand.paired or demand.accumulators > 1:
         return None
     loop = next(
@@ -37,11 +45,22 @@ def blocks_abreast(
     if loop is None:
         return None
     wide = replace(demand, lanes_extent=loop.extent * lanes, vector_divides=0)
+    others = [one.extent for one in found.nest.loops if one not in (along, rows, loop)]
+
+    def shared(one: Tile) -> float:
+        """How evenly threads share what is outside of the tile."""
+        steps = [*others, loop.extent // one.vectors]
+        if rows.extent % one.rows == 0:
+            steps.append(rows.extent // one.rows)
+        return max(balance(count, threads) for count in steps)
+
+    def time(one: Tile) -> float:
+        return cycles(one, wide, lanes, target) / shared(one)
+
     tiles = [one for one in candidates(wide, lanes, target) if loop.extent % one.vectors == 0]
-    best = min(tiles, key=lambda one: (cycles(one, wide, lanes, target), one.vectors), default=tile)
-    alone = cycles(tile, demand, lanes, target) * loop.extent
-    worth = best.vectors > 1 and cycles(best, wide, lanes, target) < WORTH * alone
-    return Abreast(loop, best.vectors, best) if worth else None
+    best = min(tiles, key=lambda one: (time(one), one.vectors), default=tile)
+    alone = cycles(tile, demand, lanes, target) * loop.extent / shared(tile)
+    return Abreast(loop, best.vectors, best) if best.vectors > 1 and time(best) < WORTH * alone else None
 
 
 def _shares(found: Contraction, along: Loop, loop: Loop, lanes: int) -> bool:

@@ -19,6 +19,7 @@ from strop.plan.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
 
 FEWEST_PREFETCHED = 3  # rows that share a weight, from which the next panel is asked for
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
+MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
 CONSTANT = ("param", "packed", "const")
 
 
@@ -35,7 +36,7 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
         return
     rows = _row_loop(found, along, lanes)
     tile, demand = _tile(recipe, found, along, rows, lanes)
-    beside = blocks_abreast(found, along, rows, tile, demand, lanes, target)
+    beside = blocks_abreast(found, along, rows, tile, demand, lanes, target, recipe.threads)
     width = tile.vectors * lanes
     if beside is None and (beside := _row_pairs(found, along, rows, demand, target)) is not None:
         demand, width = replace(demand, looped=False), lanes
@@ -378,7 +379,8 @@ def _unroll_reduction(recipe: Recipe, found: Contraction, demand: Demand) -> Non
         recipe.do(Unroll(recipe.name, inner.name))
         return
     steps = (8, 4, 3, 2, 5) if inner.extent >= LONG_SUM else (4, 3, 2, 5)
-    by = next((u for u in steps if inner.extent % u == 0), 0)
+    most = MOST_WRITTEN_OUT // len(found.inner.stores)
+    by = next((u for u in steps if inner.extent % u == 0 and u <= most), 0)
     if by:
         recipe.do(Split(recipe.name, inner.name, by))
         recipe.do(Unroll(recipe.name, f"{inner.name}.i"))
