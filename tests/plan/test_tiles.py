@@ -17,7 +17,7 @@ from strop.graph.ir import Graph
 from strop.loops.lower.driver import lower
 from strop.plan.calls import Call
 from strop.plan.schedule import schedule
-from strop.plan.tiles import Demand, best, candidates
+from strop.plan.tiles import Demand, Tile, best, candidates
 from strop.run.abroad import compile_abroad
 from strop.run.jit import described_host
 from strop.session import Session
@@ -78,6 +78,13 @@ def test_panels_that_come_round_again_are_not_asked_for():
         return any("prefetchnext" in str(one) for one in schedule(nest, TARGETS["znver3"], 1).passes)
 
     assert asks(64) and not asks(2000)
+
+
+def test_a_tile_does_not_wait_for_a_panel_that_comes_from_l2():
+    """196 pixels are 25 vectors, five times five: two rows of these multiply faster than L2 gives them."""
+    zen3 = Target.find("znver3")
+    assert best(Demand(rows=256, lanes_extent=196, depth=64), 8, zen3) == Tile(2, 5)
+    assert best(Demand(rows=256, lanes_extent=196, depth=1024), 8, zen3).vectors < 5
 
 
 def one_by_one(channels, out, target, threads=1, size=(15, 13)):

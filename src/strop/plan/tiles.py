@@ -11,6 +11,7 @@ from strop.loops.primitives import pieces
 FMA_LATENCY = 4
 PIPES = 2  # that multiply and add
 MOST_LOOPED_ROWS = 8
+STREAMED = 0.75  # of what L2 gives at best comes while tiles are multiplied
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,10 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
 
 
 def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
-    """Cycles for the whole contraction, by the busiest of: multiply-add units, loads, latency."""
+    """Cycles for the whole contraction, by the busiest of: multiply-add units, loads, latency, what comes from L2."""
     load_rate = target.bandwidth[0] / target.vector_bytes
+    panel = demand.streamed * demand.depth * tile.vectors * target.vector_bytes
+    from_l2 = STREAMED * target.bandwidth[1] / target.vector_bytes if panel > target.l1 and not demand.paired else 0.0
     total = 0.0
     for count, rows in pieces(demand.rows, tile.rows):
         for start in range(0, demand.lanes_extent, tile.vectors * lanes):
@@ -87,7 +90,8 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
                 + demand.broadcast * rows / 2
                 + demand.paired * paired * vectors / load_rate
             )
-            step = max(arithmetic, loads, FMA_LATENCY)
+            arriving = demand.streamed * vectors / from_l2 if from_l2 else 0.0
+            step = max(arithmetic, loads, arriving, FMA_LATENCY)
             if demand.rows_alias and rows > 6:
                 step *= 1.5
             ends = 12 + 2 * rows * vectors  # starting and finishing a tile
