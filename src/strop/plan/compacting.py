@@ -54,13 +54,11 @@ def compact_row(node: Node, target: Target, threads: int, weights: int = 0) -> C
     if not is_product(node) or node.dtype != "f32" or not is_parametric(node.inputs[1]):
         return None
     sizes = sizes_of(node)
-    own, lasting = 4 * sizes.columns * sizes.depth, target.l3_ours
-    far = own > target.l2 * threads and max(own, weights) > lasting
+    own = 4 * sizes.columns * sizes.depth
+    far = own > target.l2 * threads and max(own, weights) > target.l3_ours
     shape = _choose(1, sizes.columns, sizes.depth, target, threads, far=far) if sizes.rows == 1 else None
-    if shape is None or not far:
-        return CompactProduct(shape) if shape is not None else None
-    streams = (n for n in STREAMS if sizes.depth % n == 0 and sizes.depth >= n * SHORTEST_STREAM)
-    return CompactProduct(replace(shape, streams=next(streams, 1)))
+    streams = (n for n in STREAMS if far and sizes.depth % n == 0 and sizes.depth >= n * SHORTEST_STREAM)
+    return CompactProduct(replace(shape, streams=next(streams, 1))) if shape is not None else None
 
 
 def compact_states(node: Node, target: Target, threads: int) -> Compact | None:
