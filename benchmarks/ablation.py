@@ -2,6 +2,8 @@
 
 python benchmarks/ablation.py [NETWORK …] [--threads 1] [--seconds 20] [--size PIXELS] [--json FILE]
 
+A network is one of the zoo, an .onnx file or package.module:factory.
+
 channels_last   every tensor channels last, then the loops
 blocked         every tensor in blocks of a vector's worth of channels (N C/b H W b), then the loops
 apart           every nest picks the layouts that it likes best alone; where neighbours disagree there is a copy
@@ -15,13 +17,14 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 import torch
 
 from strop.core.config import Layouts, Options
-from strop.run.zoo import load
+from strop.run.load import load
 from strop.session import Session
 
 NETWORKS = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "unet", "yolo", "tcn")
@@ -32,7 +35,8 @@ POLICIES["joint"] = Options(cache=False)
 
 def measure(name: str, threads: int, seconds: float, size: int | None) -> dict[str, float]:
     """Median milliseconds of each way."""
-    model, inputs = load(name)
+    loaded = load(name)
+    model, inputs = loaded.module, loaded.inputs
     if size:
         inputs = (torch.randn(*inputs[0].shape[:2], size, size),)
     with torch.no_grad():
@@ -54,6 +58,13 @@ def measure(name: str, threads: int, seconds: float, size: int | None) -> dict[s
     return {policy: statistics.median(taken) * 1e3 for policy, taken in times.items()}
 
 
+def _row(name: str, cells: Sequence[str], measured: Sequence[Mapping[str, float]]) -> str:
+    """A line of the table; its ratios are geometric means."""
+    fixed = statistics.geometric_mean([min(times["channels_last"], times["blocked"]) / times["joint"] for times in measured])
+    apart = statistics.geometric_mean([times["apart"] / times["joint"] for times in measured])
+    return f"| {name} | {' | '.join(cells)} | {fixed:.2f} | {apart:.2f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
@@ -64,12 +75,12 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     found = {}
-    print(f"| network | {' | '.join(f'{policy}, ms' for policy in POLICIES)} | joint × best fixed |")
-    print(f"| --- |{' ---: |' * (len(POLICIES) + 1)}")
+    print(f"| network | {' | '.join(f'{policy}, ms' for policy in POLICIES)} | joint × best fixed | joint × apart |")
+    print(f"| --- |{' ---: |' * (len(POLICIES) + 2)}")
     for name in given.networks:
         found[name] = times = measure(name, given.threads, given.seconds, given.size)
-        ratio = min(times["channels_last"], times["blocked"]) / times["joint"]
-        print(f"| {name} | {' | '.join(f'{times[p]:.2f}' for p in POLICIES)} | {ratio:.2f} |", flush=True)
+        print(_row(name, [f"{times[policy]:.2f}" for policy in POLICIES], [times]), flush=True)
+    print(_row("**geometric mean**", [""] * len(POLICIES), list(found.values())))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1))
 

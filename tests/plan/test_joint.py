@@ -115,3 +115,23 @@ def test_channels_of_groups_are_no_windows():
     model = nn.Sequential(nn.Conv1d(8, 32, 3, padding=1), nn.ReLU(), nn.Conv1d(32, 32, 1, groups=2)).eval()
     session = Session(model, (torch.randn(1, 8, 20),), options=Options(cache=False), threads=1)
     assert channel_dims(list(session.lowered.nests)) == {}
+
+
+class Fire(nn.Module):
+    """Two convolutions that write one tensor, of which Winograd's can only write channels last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.squeeze, self.one, self.three = nn.Conv2d(3, 32, 1), nn.Conv2d(32, 32, 1), nn.Conv2d(32, 32, 3, padding=1)
+        self.last = nn.Conv2d(64, 8, 1)
+
+    def forward(self, x):
+        x = self.squeeze(x).relu()
+        return self.last(torch.cat([self.one(x), self.three(x)], 1).relu())
+
+
+def test_apart_results_side_by_side_lie_as_the_pickiest_writer_must():
+    torch.manual_seed(0)
+    network = Fire().eval(), torch.randn(1, 3, 24, 24)
+    chosen, _ = priced(network, "apart", lambda nest: 100.0 / sum(len(b.shape) for b in nest.writes))
+    assert {b.name: state.written for b, state in chosen.items()}["cat"] == joint.LAST

@@ -84,8 +84,8 @@ class Recurrent:
 Algorithm = Winograd | Strassen | Pairs | CompactProduct | Recurrent | Plain
 
 
-def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | None:
-    """The best algorithm for a convolution; None is the direct one."""
+def choose_algorithm(node: Node, target: Target, threads: int, all_weights: int) -> Winograd | None:
+    """The best algorithm for a convolution in a network with so many bytes of weights; None is the direct one."""
     if node.op != "conv" or not winograd_applies(node) or is_whole(node.inputs[0]):
         return None
     lanes = target.lanes(node.dtype)
@@ -116,7 +116,7 @@ def choose_algorithm(node: Node, target: Target, threads: int) -> Winograd | Non
         vectors = depth * -(-ic * groups // lanes) * entering + oc / lanes * leaving
         transforms = batch * phases * tiles * vectors
         weights = phases * points * depth * ic * oc * 4
-        level = 1 if weights < target.l2 // 2 else 2 if weights < target.l3 // 2 else 3
+        level = 1 if weights < target.l2 // 2 else 2 if max(weights, all_weights) < target.l3_ours else 3
         fetched = batch * weights * (tiles / strip) / target.bandwidth[level]
         cycles = transforms + max(products, fetched)
         if cycles < best[0]:
@@ -160,7 +160,7 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
     found: dict[Node, Algorithm] = {}
     weights = _weights(graph)
     for node in graph.nodes:
-        chosen: Algorithm | None = choose_algorithm(node, target, threads) if options.winograd else None
+        chosen: Algorithm | None = choose_algorithm(node, target, threads, weights) if options.winograd else None
         if chosen is None and node.op in STATES:
             chosen = _recurrent(node, target, threads, options)
         if chosen is None and not _at_the_border(node, graph):

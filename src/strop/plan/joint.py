@@ -165,11 +165,13 @@ class _Joint:
 
     def _apart(self) -> dict[Buffer, State]:
         """What each nest would like best if it were alone; where a reader disagrees with the writer there is a copy."""
-        chosen: dict[Buffer, State] = {}
+        prices_of = [self.prices(nest, sides) for _, nest, sides in self.nests]
+        no_choice = [sides for (_, _, sides), prices in zip(self.nests, prices_of) if len(prices) == 1]
+        chosen = {b: State(LAST) for sides in no_choice for b in sides.written}
         likes = []
-        for _, nest, sides in self.nests:
+        for (_, _, sides), found in zip(self.nests, prices_of):
             fixed = {chosen[b].written for b in sides.written if b in chosen}
-            prices = {pair: cost for pair, cost in self.prices(nest, sides).items() if not fixed or pair[1] in fixed}
+            prices = {pair: cost for pair, cost in found.items() if not fixed or pair[1] in fixed}
             inside, outside = min(prices, key=prices.__getitem__)
             chosen.update({b: State(outside) for b in sides.written})
             likes += [(b, inside) for b in sides.inside]
