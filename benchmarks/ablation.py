@@ -60,8 +60,10 @@ def measure(name: str, threads: int, seconds: float, size: int | None) -> dict[s
 
 def _row(name: str, cells: Sequence[str], measured: Sequence[Mapping[str, float]]) -> str:
     """A line of the table; its ratios are geometric means."""
-    fixed = statistics.geometric_mean([min(times["channels_last"], times["blocked"]) / times["joint"] for times in measured])
-    apart = statistics.geometric_mean([times["apart"] / times["joint"] for times in measured])
+    fixed, apart = (
+        statistics.geometric_mean([min(times[way] for way in ways) / times["joint"] for times in measured])
+        for ways in (("channels_last", "blocked"), ("apart",))
+    )
     return f"| {name} | {' | '.join(cells)} | {fixed:.2f} | {apart:.2f} |"
 
 
