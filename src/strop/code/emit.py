@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from strop.code.access import Access, Value
 from strop.code.builder import Block, constant, literal, type_of
+from strop.code.crew import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TABLE, meeting
 from strop.code.frame import Chunk, Expanded, Frame
 from strop.code.math import FUNCTIONS, convert
 from strop.code.math_bytes import accumulate
@@ -21,8 +22,6 @@ from strop.loops.index import Index
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
 from strop.loops.primitives import in_parts, step_parts
 
-#: slots of the runtime table that every function receives as its first argument
-STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, BARRIER = range(8)
 BROADCASTING = 512  # bits of vectors whose instructions can read one element for all lanes
 MASKING = 512  # bits of vectors that have registers for masks
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
@@ -37,13 +36,20 @@ class Function:
     declarations: tuple[str, ...]
     buffers: tuple[Buffer, ...]
     scratch_bytes: int
-    threaded: bool
+    threaded: bool  # whether it is a job that threads share, which takes its arguments in a table
+    together: bool  # whether they meet in it
     ranged: bool  # whether it takes the bounds of its strip loop too
 
     @property
     def kinds(self) -> list[str]:
         """Types of its arguments."""
         return ["ptr"] * (len(self.buffers) + 1) + ["i64"] * (2 * self.ranged)
+
+    @property
+    def declaration(self) -> str:
+        if self.threaded:
+            return f"declare void @{self.name}.job(ptr, i64, i64)"
+        return f"declare void @{self.name}({', '.join(self.kinds)})"
 
 
 def emit(nest: Nest, name: str, target: Target) -> Function:
@@ -79,7 +85,7 @@ class _Emitter:
         head = frame.new_block()
         frame.open_scope()
         entry = frame.scopes[0].hoist
-        table = [f"%table{i}" for i in range(BARRIER + 1)]
+        table = [f"%table{i}" for i in range(TABLE)]
         for i, slot in enumerate(table):
             entry.emit(f"{slot} = getelementptr inbounds ptr, ptr %ctx, i64 {i}")
         entry.emit(f"%status = load ptr, ptr {table[STATUS]}, align 8")
@@ -88,13 +94,11 @@ class _Emitter:
         guarded = any(load.guards for store in self.nest.stores for load in loads(store))
         if any(store.guards for store in self.nest.stores) or (self.ranged and guarded):
             entry.emit(f"%nowhere = alloca [{LONGEST_VECTOR} x i64], align 64")
-        if self.threaded:
-            self._team(entry, table)
         self._place_scratch(entry, table)
         self._nest(self.nest, self.nest.loops)
         frame.code.emit("ret void")
         if self.threaded:
-            head.emit(f"define internal void @{self.name}.body(ptr %pack) #0 {{")
+            head.lines.append(f"define void @{self.name}.job(ptr %pack, i64 %tid, i64 %team) #0 {{")
             head.lines.append("entry:")
             head.emit("%ctx = load ptr, ptr %pack, align 8")
             for i in range(len(self.buffers)):
@@ -107,41 +111,9 @@ class _Emitter:
             head.lines.append("entry:")
         lines = [line for block in frame.blocks for line in block.lines]
         text = "\n".join([*lines, "}"])
-        if self.threaded:
-            text += "\n" + self._launcher()
-        declared = tuple(frame.names.declared)
-        return Function(self.name, text, declared, self.buffers, self.scratch_bytes, self.threaded, self.ranged)
-
-    def _launcher(self) -> str:
-        """The function that packs its arguments and starts the parallel region."""
-        count = len(self.buffers) + 1
-        arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers)))])
-        lines = [f"define void @{self.name}({arguments}) #0 {{", "entry:"]
-        lines.append(f"  %pack = alloca [{count} x ptr], align 16")
-        for i, value in enumerate(["%ctx", *(f"%b{i}" for i in range(len(self.buffers)))]):
-            lines.append(f"  %slot{i} = getelementptr inbounds ptr, ptr %pack, i64 {i}")
-            lines.append(f"  store ptr {value}, ptr %slot{i}, align 8")
-        lines += [
-            f"  %pp = getelementptr inbounds ptr, ptr %ctx, i64 {PARALLEL}",
-            "  %parallel = load ptr, ptr %pp, align 8",
-            f"  %tp = getelementptr inbounds ptr, ptr %ctx, i64 {THREADS}",
-            "  %threads = load i64, ptr %tp, align 8",
-            "  %n = trunc i64 %threads to i32",
-            f"  call void %parallel(ptr @{self.name}.body, ptr %pack, i32 %n, i32 0)",
-            "  ret void",
-            "}",
-        ]
-        return "\n".join(lines)
-
-    def _team(self, entry: Block, table: list[str]) -> None:
-        entry.emit(f"%get_num = load ptr, ptr {table[THREAD_NUM]}, align 8")
-        entry.emit("%tid32 = call i32 %get_num()")
-        entry.emit("%tid = zext i32 %tid32 to i64")
-        entry.emit(f"%get_count = load ptr, ptr {table[NUM_THREADS]}, align 8")
-        entry.emit("%team32 = call i32 %get_count()")
-        entry.emit("%team = zext i32 %team32 to i64")
-        if self.together:
-            entry.emit(f"%barrier = load ptr, ptr {table[BARRIER]}, align 8")
+        declared = tuple(frame.names.declared) + (meeting(self.target) if self.together else ())
+        about = self.scratch_bytes, self.threaded, self.together, self.ranged
+        return Function(self.name, text, declared, self.buffers, *about)
 
     def _bounds(self, loop: Loop) -> tuple[str, str]:
         """Where a loop starts and ends."""
@@ -231,7 +203,7 @@ class _Emitter:
             self._nest(item, item.loops)
         else:
             self._by_first_thread(item)
-        self.frame.code.emit("call void %barrier()")
+        self.frame.code.emit(f"call void {MEET}(ptr %ctx, i64 %team)")
 
     def _by_first_thread(self, item: Store | Nest) -> None:
         frame = self.frame

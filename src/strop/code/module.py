@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from strop.code.builder import ELEMENT, MEMORY, stored
-from strop.code.emit import BARRIER, NUM_THREADS, PARALLEL, SCRATCH, SCRATCH_STRIDE, THREAD_NUM, THREADS, Function, emit
+from strop.code.crew import ENTER, SCRATCH, SCRATCH_STRIDE, SHARE, TABLE, TOGETHER, crew, slot
+from strop.code.emit import Function, emit
 from strop.code.turns import Clear, InTurns, Planned, Run, Turn
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Nest
@@ -55,17 +56,16 @@ def build_module(entries: Mapping[str, Entry], places: Places, target: Target) -
     parts = [_part([f.text for f in some], [d for f in some for d in f.declarations], about) for some in _divided(made)]
     globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
     starts = [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]
-    declared = [f"declare void @{f.name}({', '.join(f.kinds)})" for f in made]
-    groups = [step for steps in entries.values() for step in steps if isinstance(step, InTurns)]
-    if groups:
+    starts += [_launcher(function) for function in made if function.threaded]
+    declared = [function.declaration for function in made]
+    if any(isinstance(step, InTurns) for steps in entries.values() for step in steps):
         declared += MEMORY_FUNCTIONS
+    threaded = any(_shared(step, functions) for steps in entries.values() for step in steps)
+    if threaded:
+        sharing, needed = crew(target)
+        starts, declared = [*starts, *sharing], [*declared, *needed]
     parts.append(_part(["\n".join(globals_), *starts], declared, about))
-    return ModuleText(
-        tuple(parts),
-        max((f.scratch_bytes for f in made), default=0),
-        len(made),
-        any(f.threaded for f in made) or any(len(group.parts) > 1 for group in groups),
-    )
+    return ModuleText(tuple(parts), max((f.scratch_bytes for f in made), default=0), len(made), threaded)
 
 
 def function_text(nest: Nest, target: Target) -> str:
@@ -102,9 +102,15 @@ BASES = ("ctx", "arena", "packed", "slots")
 _TAKEN = ", ".join(f"ptr %{base}" for base in BASES)
 
 
+def _shared(step: Planned | InTurns, functions: Mapping[Nest, Function]) -> bool:
+    """Whether threads share a step."""
+    return len(step.parts) > 1 if isinstance(step, InTurns) else functions[step.nest].threaded
+
+
 def _entry(name: str, steps: Entry, functions: Mapping[Nest, Function], places: Places) -> list[str]:
-    """The function that runs steps in order, and one for each group of them that threads share."""
-    lines = [f"define void @{name}({_TAKEN}) #0 {{", "entry:"]
+    """The function that runs steps in order (if threads share some, as the first of a team), and one for each group of
+    them that threads share."""
+    lines: list[str] = []
     caller = _Caller(functions, places, lines)
     groups: list[str] = []
     for step in steps:
@@ -113,9 +119,34 @@ def _entry(name: str, steps: Entry, functions: Mapping[Nest, Function], places: 
         elif len(step.parts) == 1:
             caller.turns(step.calls, step.parts[0])
         else:
-            groups.append(_group(f"{name}.group{len(groups)}", step, functions, places))
-            lines += _launch(f"{name}.group{len(groups) - 1}")
-    return ["\n".join([*lines, "  ret void", "}"]), *groups]
+            group = f"{name}.group{len(groups)}"
+            groups.append(_group(group, step, functions, places))
+            lines.append(f"  call void {SHARE}(ptr %ctx, ptr @{group}, ptr %pack)")
+    if not any(_shared(step, functions) for step in steps):
+        return ["\n".join([f"define void @{name}({_TAKEN}) #0 {{", "entry:", *lines, "  ret void", "}"]), *groups]
+    given = [line for i, base in enumerate(BASES) for line in slot(base, "ptr", i, "%pack")]
+    inner = [f"define internal void @{name}.steps(ptr %pack) #0 {{", "entry:", *given, *lines, "  ret void", "}"]
+    outer = [f"define void @{name}({_TAKEN}) #0 {{", "entry:", *_packed([f"%{base}" for base in BASES])]
+    outer += [f"  call void {ENTER}(ptr %ctx, ptr @{name}.steps, ptr %pack)", "  ret void", "}"]
+    return ["\n".join(outer), "\n".join(inner), *groups]
+
+
+def _packed(values: Sequence[str]) -> list[str]:
+    """Pointers side by side, at `%pack`."""
+    lines = [f"  %pack = alloca [{len(values)} x ptr], align 16"]
+    for i, value in enumerate(values):
+        lines.append(f"  %pack{i} = getelementptr inbounds ptr, ptr %pack, i64 {i}")
+        lines.append(f"  store ptr {value}, ptr %pack{i}, align 8")
+    return lines
+
+
+def _launcher(function: Function) -> str:
+    """The function that has a nest's work shared."""
+    values = ["%ctx", *(f"%b{i}" for i in range(len(function.buffers)))]
+    lines = [f"define internal void @{function.name}({', '.join(f'ptr {value}' for value in values)}) #0 {{", "entry:"]
+    how = TOGETHER if function.together else SHARE
+    lines += [*_packed(values), f"  call void {how}(ptr %ctx, ptr @{function.name}.job, ptr %pack)", "  ret void", "}"]
+    return "\n".join(lines)
 
 
 class _Caller:
@@ -173,41 +204,16 @@ class _Caller:
         return made
 
 
-def _launch(group: str) -> list[str]:
-    """The call of a parallel region over a group."""
-    lines = [f"  %{group} = alloca [{len(BASES)} x ptr], align 16"]
-    for i, base in enumerate(BASES):
-        lines.append(f"  %{group}.{base} = getelementptr inbounds ptr, ptr %{group}, i64 {i}")
-        lines.append(f"  store ptr %{base}, ptr %{group}.{base}, align 8")
-    return [
-        *lines,
-        *_slot(f"{group}.parallel", "ptr", PARALLEL),
-        *_slot(f"{group}.threads", "i64", THREADS),
-        f"  %{group}.n = trunc i64 %{group}.threads to i32",
-        f"  call void %{group}.parallel(ptr @{group}, ptr %{group}, i32 %{group}.n, i32 0)",
-    ]
-
-
-def _slot(name: str, kind: str, number: int, table: str = "%ctx") -> list[str]:
-    at = f"  %{name}.at = getelementptr inbounds ptr, ptr {table}, i64 {number}"
-    return [at, f"  %{name} = load {kind}, ptr %{name}.at, align 8"]
-
-
 def _group(name: str, group: InTurns, functions: Mapping[Nest, Function], places: Places) -> str:
-    """What each thread of a region does: its parts of a group, as one thread with scratch of its own."""
-    lines = [f"define internal void @{name}(ptr %pack) #0 {{", "entry:"]
+    """What each share of a group is: its parts, by one thread with scratch of its own."""
+    lines = [f"define internal void @{name}(ptr %pack, i64 %tid, i64 %team) #0 {{", "entry:"]
     for i, base in enumerate(("table", *BASES[1:])):
-        lines += _slot(base, "ptr", i, "%pack")
-    lines += [f"  %ctx = alloca [{BARRIER + 1} x ptr], align 16"]
-    lines += [f"  call void @llvm.memmove.p0.p0.i64(ptr %ctx, ptr %table, i64 {8 * (BARRIER + 1)}, i1 false)"]
-    for what, number in (("get_num", THREAD_NUM), ("get_count", NUM_THREADS), ("scratch", SCRATCH)):
-        lines += _slot(what, "ptr", number, "%table")
+        lines += slot(base, "ptr", i, "%pack")
+    lines += [f"  %ctx = alloca [{TABLE} x ptr], align 16"]
+    lines += [f"  call void @llvm.memmove.p0.p0.i64(ptr %ctx, ptr %table, i64 {8 * TABLE}, i1 false)"]
     lines += [
-        *_slot("stride", "i64", SCRATCH_STRIDE, "%table"),
-        "  %tid32 = call i32 %get_num()",
-        "  %tid = zext i32 %tid32 to i64",
-        "  %team32 = call i32 %get_count()",
-        "  %team = zext i32 %team32 to i64",
+        *slot("scratch", "ptr", SCRATCH, "%table"),
+        *slot("stride", "i64", SCRATCH_STRIDE, "%table"),
         "  %skip = mul i64 %tid, %stride",
         "  %own = getelementptr inbounds i8, ptr %scratch, i64 %skip",
         f"  %own.at = getelementptr inbounds ptr, ptr %ctx, i64 {SCRATCH}",

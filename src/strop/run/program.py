@@ -17,6 +17,7 @@ import torch
 from torch._C._dynamo import guards
 
 from strop.capture.types import DTYPES
+from strop.code.crew import CREW_BYTES, TABLE
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
@@ -118,7 +119,9 @@ class _Frame:
         self.scratch, scratch_address = _memory(stride * compiled.threads)
         self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
         self.status = array("q", [0])
-        self.table = (ctypes.c_void_p * 8)(
+        self.crew, crew_address = _memory(CREW_BYTES)
+        self.crew.zero_()
+        self.table = (ctypes.c_void_p * TABLE)(
             self.status.buffer_info()[0],
             functions.parallel if functions else None,
             functions.thread_num if functions else None,
@@ -126,7 +129,8 @@ class _Frame:
             scratch_address,
             compiled.threads,
             stride,
-            functions.barrier if functions else None,
+            functions.give_way if functions else None,
+            crew_address,
         )
         self.arguments: tuple[Any, ...] = ()
 

@@ -21,7 +21,7 @@ class Pool:
     parallel: int
     thread_num: int
     num_threads: int
-    barrier: int
+    give_way: int
 
 
 @functools.cache
@@ -30,8 +30,11 @@ def pool() -> Pool | None:
     for path in (*_loaded(), *_bundled()):
         try:
             library = ctypes.CDLL(path)
-            names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier")
-            addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names]
+            functions = [
+                getattr(library, name) for name in ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+            ]
+            functions.append(ctypes.CDLL(None).sched_yield)
+            addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
         except (OSError, AttributeError):
             continue
         return Pool(path, *addresses)
