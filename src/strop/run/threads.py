@@ -15,7 +15,8 @@ import torch
 
 @dataclass(frozen=True)
 class Pool:
-    """Addresses of the functions that a parallel region needs."""
+    """Addresses of the functions that a team of threads needs: who starts it, who one is in it, how one lets others go
+    first."""
 
     path: str
     parallel: int
