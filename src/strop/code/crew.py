@@ -1,26 +1,30 @@
 """How threads share what an entry does, as LLVM text.
 
 An entry that has something to share starts one team (a parallel region of the thread pool) for all of it. The first
-thread runs the steps; the others look out for *shares*: it publishes a function and how many shares there are, takes
-the first itself, then any that nobody has taken yet, and waits for those that were. So a thread that gets no core, or
-gets it late, because others work on this machine, holds up no step that it has not begun. Whoever waits spins for some
-microseconds, then gives way to whoever else wants the core.
+thread runs the steps; the others look out for *jobs*. A job is a function with a share for each thread, always the same
+one, so that it finds in its caches what it left there. The first publishes a job, does its own share, then those that
+their threads have not begun, and waits for the others. So a thread that gets no core, or gets it late, because others
+work on this machine, holds up no step. Whoever waits spins for some microseconds, then gives way to whoever else wants
+the core.
 
-Recurrent nests need all threads at once, since these meet between the parts of a step: each takes one share.
+Recurrent nests need all threads at once, since these meet between the parts of a step: there nobody does another's
+share.
 
-The block of memory that a team meets at (`CREW` in the runtime table), in words of 8 bytes, what different threads
-write on lines of its own:
+The block of memory that a team meets at (`CREW` in the runtime table), in words of 8 bytes; what different threads
+write has lines of its own:
 
-    0   ticket: number of the job · 2^16 + shares that nobody has taken; -1 when there will be no more
-    1   the function, `void (ptr given, i64 share, i64 shares)`
+    0   number of the job, counted over all calls; -1 when there will be no more
+    1   its function, `void (ptr given, i64 share, i64 shares)`
     2   what it is given
-    3   shares
+    3   how many shares it has
     8   shares that are done
     16  threads that have arrived at a meeting
     24  meetings that have been held
     32  the steps of the entry, `void (ptr given)`
     33  what they are given
     34  threads in the team
+    35  jobs before this call
+    40  for each share, 8 words apart: the last job in which it was begun
 """
 
 from __future__ import annotations
@@ -30,14 +34,29 @@ from strop.core.target import Target
 #: slots of the runtime table that every function receives as its first argument
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, YIELD, CREW = range(9)
 TABLE = CREW + 1
-CREW_BYTES = 320
-TICKET, JOB, GIVEN, SHARES, DONE, ARRIVED, MEETINGS, STEPS, STEPS_GIVEN, TEAM = 0, 1, 2, 3, 8, 16, 24, 32, 33, 34
+JOB, GIVEN, SHARES, DONE, ARRIVED, MEETINGS, STEPS, STEPS_GIVEN, TEAM, BEFORE, BEGUN = (
+    1,
+    2,
+    3,
+    8,
+    16,
+    24,
+    32,
+    33,
+    34,
+    35,
+    40,
+)
 SPINS = 2000  # looks at what is waited for before others are let go first, each some 20 ns
 
 ENTER = "@strop.enter"  # (ptr ctx, ptr steps, ptr given)
 SHARE = "@strop.share"  # (ptr ctx, ptr job, ptr given)
 TOGETHER = "@strop.together"  # (ptr ctx, ptr job, ptr given)
 MEET = "@strop.meet"  # (ptr ctx, i64 shares)
+
+
+def crew_bytes(threads: int) -> int:
+    return 8 * (BEGUN + 8 * threads)
 
 
 def slot(name: str, kind: str, number: int, table: str = "%ctx") -> list[str]:
@@ -79,48 +98,53 @@ def _spun(label: str, *fresh: str) -> str:
     return f"  %{label}.spun = phi i64 {', '.join([*came, *again])}"
 
 
-def _taking(back: str, none: str) -> list[str]:
-    """Blocks that take a share of the job, whose ticket is `%ticket`, and do it."""
-    return [
-        "  %number = and i64 %ticket, 65535",
-        "  %some = icmp ne i64 %number, 0",
-        f"  br i1 %some, label %take, label %{none}",
-        "take:",
-        "  %job = load atomic ptr, ptr %job.at monotonic, align 8",
-        "  %given = load atomic ptr, ptr %given.at monotonic, align 8",
-        "  %shares = load atomic i64, ptr %shares.at monotonic, align 8",
-        "  %rest = sub i64 %ticket, 1",
-        "  %pair = cmpxchg ptr %crew, i64 %ticket, i64 %rest acq_rel acquire",
-        "  %taken = extractvalue { i64, i1 } %pair, 1",
-        f"  br i1 %taken, label %do, label %{back}",
-        "do:",
-        "  call void %job(ptr %given, i64 %number, i64 %shares)",
-        "  %before = atomicrmw add ptr %done.at, i64 1 release",
-        f"  br label %{back}",
-    ]
-
-
 _PLACES = [
     *slot("crew", "ptr", CREW),
     *slot("yield", "ptr", YIELD),
     *(_word(f"{name}.at", n) for name, n in (("job", JOB), ("given", GIVEN), ("shares", SHARES), ("done", DONE))),
+    _word("begun.at", BEGUN),
 ]
 
 
-def _serve(target: Target) -> list[str]:
-    """What the others of a team do: shares, until there will be no more."""
+def _beginning(number: str, already: str) -> list[str]:
+    """Lines that begin a share of job `%current`, unless somebody has."""
     return [
-        "define internal void @strop.serve(ptr %ctx) #0 {",
+        f"  %line = mul i64 {number}, 8",
+        "  %own.at = getelementptr inbounds i64, ptr %begun.at, i64 %line",
+        "  %last = atomicrmw umax ptr %own.at, i64 %current acq_rel",
+        "  %mine = icmp ult i64 %last, %current",
+        f"  br i1 %mine, label %do, label %{already}",
+        "do:",
+    ]
+
+
+def _serve(target: Target) -> list[str]:
+    """What the others of a team do: their shares, until there will be no more jobs."""
+    return [
+        "define internal void @strop.serve(ptr %ctx, i64 %number) #0 {",
         "entry:",
         *_PLACES,
+        _word("before.at", BEFORE),
+        "  %before = load atomic i64, ptr %before.at monotonic, align 8",
         "  br label %look",
         "look:",
-        _spun("idle", "entry", "take", "do"),
-        "  %ticket = load atomic i64, ptr %crew acquire, align 8",
-        "  %over = icmp eq i64 %ticket, -1",
-        "  br i1 %over, label %leave, label %open",
-        "open:",
-        *_taking("look", "idle"),
+        "  %seen = phi i64 [ %before, %entry ], [ %current, %job ], [ %current, %do ], [ %seen, %idle ], "
+        "[ %seen, %idle.yield ]",
+        _spun("idle", "entry", "job", "do"),
+        "  %current = load atomic i64, ptr %crew acquire, align 8",
+        "  %same = icmp eq i64 %current, %seen",
+        "  br i1 %same, label %idle, label %new",
+        "new:",
+        "  %over = icmp eq i64 %current, -1",
+        "  br i1 %over, label %leave, label %job",
+        "job:",
+        *_beginning("%number", "look"),
+        "  %function = load ptr, ptr %job.at, align 8",
+        "  %given = load ptr, ptr %given.at, align 8",
+        "  %shares = load i64, ptr %shares.at, align 8",
+        "  call void %function(ptr %given, i64 %number, i64 %shares)",
+        "  %counted = atomicrmw add ptr %done.at, i64 1 release",
+        "  br label %look",
         *_wait("idle", "look", target),
         "leave:",
         "  ret void",
@@ -129,27 +153,26 @@ def _serve(target: Target) -> list[str]:
 
 
 def _published(name: str, shares: list[str]) -> list[str]:
-    """The start of a function that publishes a job; `shares` computes `%n`."""
+    """The start of a function that publishes a job and does the first share; `shares` computes `%n`."""
     return [
-        f"define void {name}(ptr %ctx, ptr %own, ptr %to) #0 {{",
+        f"define internal void {name}(ptr %ctx, ptr %function, ptr %given) #0 {{",
         "entry:",
         *_PLACES,
         *shares,
-        "  store atomic ptr %own, ptr %job.at monotonic, align 8",
-        "  store atomic ptr %to, ptr %given.at monotonic, align 8",
-        "  store atomic i64 %n, ptr %shares.at monotonic, align 8",
+        "  store ptr %function, ptr %job.at, align 8",
+        "  store ptr %given, ptr %given.at, align 8",
+        "  store i64 %n, ptr %shares.at, align 8",
         "  store atomic i64 0, ptr %done.at monotonic, align 8",
-        "  %last = load atomic i64, ptr %crew monotonic, align 8",
-        "  %filled = or i64 %last, 65535",
-        "  %next = add i64 %filled, %n",
-        "  store atomic i64 %next, ptr %crew release, align 8",
-        "  call void %own(ptr %to, i64 0, i64 %n)",
+        "  %previous = load atomic i64, ptr %crew monotonic, align 8",
+        "  %current = add i64 %previous, 1",
+        "  store atomic i64 %current, ptr %crew release, align 8",
+        "  call void %function(ptr %given, i64 0, i64 %n)",
         "  %others = sub i64 %n, 1",
     ]
 
 
 def _finished(target: Target, *fresh: str) -> list[str]:
-    """The end of such a function: shares that were taken are waited for."""
+    """The end of such a function: shares that others have begun are waited for."""
     return [
         "look:",
         _spun("wait", *fresh),
@@ -168,8 +191,17 @@ def _share(target: Target) -> list[str]:
         *_published(SHARE, slot("n", "i64", THREADS)),
         "  br label %help",
         "help:",
-        "  %ticket = load atomic i64, ptr %crew acquire, align 8",
-        *_taking("help", "look"),
+        "  %number = phi i64 [ 1, %entry ], [ %following, %next ]",
+        "  %more = icmp ult i64 %number, %n",
+        "  br i1 %more, label %try, label %look",
+        "try:",
+        *_beginning("%number", "next"),
+        "  call void %function(ptr %given, i64 %number, i64 %n)",
+        "  %counted = atomicrmw add ptr %done.at, i64 1 release",
+        "  br label %next",
+        "next:",
+        "  %following = add i64 %number, 1",
+        "  br label %help",
         *_finished(target, "help"),
     ]
 
@@ -203,10 +235,14 @@ def _member() -> list[str]:
         *slot("steps", "ptr", STEPS, "%crew"),
         *slot("given", "ptr", STEPS_GIVEN, "%crew"),
         "  call void %steps(ptr %given)",
+        "  %jobs = load atomic i64, ptr %crew monotonic, align 8",
+        _word("before.at", BEFORE),
+        "  store atomic i64 %jobs, ptr %before.at monotonic, align 8",
         "  store atomic i64 -1, ptr %crew release, align 8",
         "  ret void",
         "follow:",
-        "  call void @strop.serve(ptr %ctx)",
+        "  %number = zext i32 %own to i64",
+        "  call void @strop.serve(ptr %ctx, i64 %number)",
         "  ret void",
         "}",
     ]
@@ -219,7 +255,9 @@ def _enter() -> list[str]:
         *slot("crew", "ptr", CREW),
         *slot("parallel", "ptr", PARALLEL),
         *slot("threads", "i64", THREADS),
-        "  store i64 0, ptr %crew, align 8",
+        _word("before.at", BEFORE),
+        "  %before = load i64, ptr %before.at, align 8",
+        "  store i64 %before, ptr %crew, align 8",
         _word("steps.at", STEPS),
         "  store ptr %steps, ptr %steps.at, align 8",
         _word("given.at", STEPS_GIVEN),

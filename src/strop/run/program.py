@@ -17,7 +17,7 @@ import torch
 from torch._C._dynamo import guards
 
 from strop.capture.types import DTYPES
-from strop.code.crew import CREW_BYTES, TABLE
+from strop.code.crew import TABLE, crew_bytes
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
@@ -119,7 +119,7 @@ class _Frame:
         self.scratch, scratch_address = _memory(stride * compiled.threads)
         self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
         self.status = array("q", [0])
-        self.crew, crew_address = _memory(CREW_BYTES)
+        self.crew, crew_address = _memory(crew_bytes(compiled.threads))
         self.crew.zero_()
         self.table = (ctypes.c_void_p * TABLE)(
             self.status.buffer_info()[0],
