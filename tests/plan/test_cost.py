@@ -18,7 +18,7 @@ from strop.loops.primitives import Reorder, Sink, Split, Unroll, Vectorise
 from strop.loops.primitives import schedule as apply
 from strop.plan.cost import BOUNDS, estimate, guess
 from strop.plan.explain import explain
-from strop.plan.footprint import Level, Traffic, tree, unforeseen
+from strop.plan.footprint import Level, Traffic, hopping, tree, unforeseen
 from strop.plan.schedule import schedule
 from strop.plan.space import sample
 
@@ -266,3 +266,17 @@ def test_the_explanation_names_terms_bound_and_runners_up():
     assert "cycles if alone: ports" in text
     assert text.count("\n  not ") == 2
     assert "and 2 more" in text
+
+
+@pytest.mark.parametrize(
+    ("order", "lines"),
+    [((0, 1, 2), {}), ((1, 0, 2), {"x": 280 / 64, "y": 280 / 64}), ((0, 2, 1), {})],
+    ids=["as it lies", "row by row of other planes", "steps of one size within lines"],
+)
+def test_runs_that_are_taken_by_turns_are_known_with_their_lines(order, lines):
+    loops = [Loop(Var(f"i{n}", extent), "parallel") for n, extent in enumerate((48, 96, 70))]
+    at = tuple(index_of(loop.var) for loop in loops)
+    x, y = Buffer("x", "f32", (48, 96, 70), "input"), Buffer("y", "f32", (48, 96, 70), "output")
+    nest = Nest(tuple(loops[n] for n in order[1:]), (Store(y, at, Load(x, at)),))
+    found = hopping(nest, (loops[order[0]],), Level("L3", 8192, 64))
+    assert {buffer.name: run for buffer, run in found.items()} == lines

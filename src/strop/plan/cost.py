@@ -18,7 +18,7 @@ from strop.core.cache import Cache
 from strop.core.dtypes import SIZES
 from strop.core.target import Target
 from strop.loops.index import Index, Var
-from strop.loops.ir import Buffer, Nest, Store, loads
+from strop.loops.ir import Buffer, Loop, Nest, Store, loads
 from strop.plan.footprint import Level, Lines, Traffic, hopping, tree, unforeseen
 from strop.plan.sketch import sketch
 
@@ -31,6 +31,7 @@ TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up a
 GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
 STORE_PASSES = 1.0  # of a load port, for a store of more bits than a pass takes
 WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
+HOPPED_LINES = 4.0  # of a run that are not fetched ahead, where many are taken by turns
 LOOP_CYCLES = 1.0  # of an iteration of a loop around tiles
 PARTS = (16, 32)  # bytes of a vector that can be loaded by themselves
 KEPT_LOOPS = 1  # loops around a tile that are compiled with it
@@ -97,7 +98,7 @@ class Facts:
     crossing: tuple[_Crossing, ...]
     fetched: Mapping[str, Lines]
     unforeseen: tuple[frozenset[Buffer], ...]  # by tile
-    hopping: tuple[frozenset[Buffer], ...]
+    hopping: tuple[Mapping[Buffer, float], ...]  # with the lines of a run
 
 
 def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None = None) -> Cost:
@@ -125,7 +126,7 @@ def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch], by_lane
         tuple(_crossing(tile.nest, target) for tile in tiles),
         {level.name: Traffic(root, level).lines() for level in _levels(target)},
         tuple(unforeseen(tile.nest, _levels(target)[1], by_lanes) for tile in tiles),
-        tuple(hopping(tile.nest, _levels(target)[1]) for tile in tiles),
+        tuple(hopping(tile.nest, tile.around, _levels(target)[1]) for tile in tiles),
     )
 
 
@@ -158,6 +159,7 @@ class _Tile:
     """A nest that is compiled by itself, how often it runs, and cycles of the loops around it."""
 
     nest: Nest
+    around: tuple[Loop, ...]
     code: Nest
     times: int
     overhead: float
@@ -172,7 +174,8 @@ def _tiles(nest: Nest, registers: frozenset[Buffer], around: tuple[Nest, ...]) -
         ]
     serial = [i for i, loop in enumerate(nest.loops) if loop.mode in ("serial", "threads") and loop.extent > 1]
     first = serial[-KEPT_LOOPS] if len(serial) >= KEPT_LOOPS else 0
-    outside = [*(loop for one in around for loop in one.loops), *nest.loops[:first]]
+    farther = tuple(loop for one in around for loop in one.loops)
+    outside = [*farther, *nest.loops[:first]]
     uneven = _uneven(nest)
     bound = [loop for loop in outside if loop.var not in uneven]
     kept = tuple(loop for loop in outside if loop.var in uneven)
@@ -181,7 +184,7 @@ def _tiles(nest: Nest, registers: frozenset[Buffer], around: tuple[Nest, ...]) -
     for loop in outside:
         running *= loop.extent
         overhead += LOOP_CYCLES * running if loop.extent > 1 else 0.0
-    return [_Tile(nest, code, prod(loop.extent for loop in bound), overhead)]
+    return [_Tile(nest, farther, code, prod(loop.extent for loop in bound), overhead)]
 
 
 def _uneven(nest: Nest) -> frozenset[Var]:
@@ -312,8 +315,8 @@ def _memory(level: Level, facts: Facts, part: int, target: Target) -> float:
         one_by_one = key.writes and key.small and not key.scattered
         read = late if key.buffer in facts.unforeseen[part] else rate
         one = max(rate, waited) if one_by_one else written if key.writes else read
-        if level.name != "L2" and key.buffer in facts.hopping[part]:
-            one *= target.hopped
+        if level.name != "L2" and (run := facts.hopping[part].get(key.buffer)):
+            one *= 1 + (target.hopped - 1) * min(1.0, HOPPED_LINES / run)
         cycles += count * one
     return cycles
 

@@ -204,34 +204,38 @@ def unforeseen(nest: Nest, level: Level, by_lanes: bool = True) -> frozenset[Buf
     found = set()
     for load in (load for store in nest.stores for load in loads(store) if load.buffer.space != "scratch"):
         aside = frozenset(var for var in lanes if load.offset.coefficient(var) == 1)
-        if moving and _in_short_runs(load.offset, load.buffer, moving | aside, level, STREAMS):
+        if moving and _in_short_runs(load.offset, load.buffer, moving | aside, level):
             found.add(load.buffer)
     return frozenset(found)
 
 
-def hopping(nest: Nest, level: Level) -> frozenset[Buffer]:
-    """What a nest without sums goes through in short runs, many of them before it comes back to where the first ended:
-    lines are not fetched ahead. Where a run is within a line, they are: the steps are all the same."""
-    loops = nest.all_loops
+def hopping(nest: Nest, around: Sequence[Loop], level: Level) -> dict[Buffer, float]:
+    """What a nest without sums goes through in many runs before it comes back to where the first ended, with the lines
+    of a run: the first ones of each are not fetched ahead. Where a run is within a line, they are: all steps are the
+    same."""
+    loops = (*around, *nest.all_loops)
     serial = [loop.var for loop in loops if loop.mode in ("serial", "threads") and loop.extent > 1]
-    if not serial or any(loop.kind != "parallel" for loop in loops):
-        return frozenset()
-    moving = frozenset(serial[-1:]) | {loop.var for loop in loops if loop.mode in ("vector", "unroll")}
+    if any(loop.kind != "parallel" for loop in loops):
+        return {}
+    inside = frozenset(loop.var for loop in loops if loop.mode in ("vector", "unroll"))
     accesses = [(load.offset, load.buffer) for store in nest.stores for load in loads(store)]
     accesses += [(store.offset, store.target) for store in nest.stores]
-    return frozenset(
-        buffer
-        for offset, buffer in accesses
-        if buffer.space != "scratch" and _in_short_runs(offset, buffer, moving, level, HOPS, 1.0)
-    )
+    found: dict[Buffer, float] = {}
+    for offset, buffer in accesses:
+        for count in range(1, len(serial) + 1) if buffer.space != "scratch" else ():
+            one = touched(offset, buffer, inside | frozenset(serial[-count:]), level)
+            run = one.run * SIZES[buffer.dtype] / level.line
+            if one.lines > HOPS * max(1.0, run):
+                if run >= 1:
+                    found[buffer] = min(run, found.get(buffer, run))
+                break
+    return found
 
 
-def _in_short_runs(
-    offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level, many: int, least: float = 0.0
-) -> bool:
+def _in_short_runs(offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level) -> bool:
     one = touched(offset, buffer, moving, level)
     run = one.run * SIZES[buffer.dtype] / level.line
-    return least <= run < SHORT_RUN and one.lines > many * max(1.0, run)
+    return run < SHORT_RUN and one.lines > STREAMS * max(1.0, run)
 
 
 class Traffic:
