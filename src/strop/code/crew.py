@@ -34,19 +34,9 @@ from strop.core.target import Target
 #: slots of the runtime table that every function receives as its first argument
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, YIELD, CREW = range(9)
 TABLE = CREW + 1
-JOB, GIVEN, SHARES, DONE, ARRIVED, MEETINGS, STEPS, STEPS_GIVEN, TEAM, BEFORE, BEGUN = (
-    1,
-    2,
-    3,
-    8,
-    16,
-    24,
-    32,
-    33,
-    34,
-    35,
-    40,
-)
+#: words of the block that a team meets at
+JOB, GIVEN, SHARES, DONE, ARRIVED, MEETINGS = 1, 2, 3, 8, 16, 24
+STEPS, STEPS_GIVEN, TEAM, BEFORE, BEGUN = 32, 33, 34, 35, 40
 SPINS = 2000  # looks at what is waited for before others are let go first, each some 20 ns
 
 ENTER = "@strop.enter"  # (ptr ctx, ptr steps, ptr given)
