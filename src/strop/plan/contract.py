@@ -61,7 +61,7 @@ def tile_contraction(recipe: Recipe, found: Contraction) -> None:
         recipe.do(Reorder(recipe.name, (along.name, *row_names)))
     first = not blocks and _panels_first(recipe, found, along, outer, panels)
     if not block:
-        recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names)
+        recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names, *blocks)
     lane = along.name
     if along.extent > width:
         recipe.do(Split(recipe.name, along.name, width, tail="rest"))

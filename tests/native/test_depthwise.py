@@ -1,0 +1,23 @@
+"""Depthwise convolutions whose channels do not fill their vectors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from strop.core.config import Options
+from strop.session import Session
+
+
+@pytest.mark.parametrize("target", ["znver3", None])
+@pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (3, 2), (4, 2), (5, 1)])
+@pytest.mark.parametrize("channels", [5, 12, 21, 36])
+def test_any_number_of_channels(channels, kernel, stride, transposed, target):
+    torch.manual_seed(0)
+    kind = nn.ConvTranspose2d if transposed else nn.Conv2d
+    model, x = kind(channels, channels, kernel, stride, 1, groups=channels).eval(), torch.randn(1, channels, 34, 22)
+    with torch.no_grad():
+        session = Session(model, (x,), options=Options(cache=False, target=target), threads=1)
+        torch.testing.assert_close(session.module(x), model(x), rtol=1e-4, atol=1e-5)
