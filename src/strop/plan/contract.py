@@ -263,9 +263,9 @@ def _window(found: Contraction, rows: Loop | None, paired: int) -> tuple[int, in
         by_row = load.offset.coefficient(rows.var) or 0
         for loop in found.inner.loops:
             step = load.offset.coefficient(loop.var) or 0
-            slides = step and by_row and by_row % step == 0 and by_row // step < loop.extent
-            if slides and 1 < loop.extent <= LONGEST_SLIDE:
-                return loop.extent, by_row // step
+            slide = abs(by_row // step) if step and by_row % step == 0 else 0
+            if 0 < slide < loop.extent and 1 < loop.extent <= LONGEST_SLIDE:
+                return loop.extent, slide
     return 0, 1
 
 
