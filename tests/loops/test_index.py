@@ -92,6 +92,7 @@ def test_what_tiling_writes_simplifies():
     assert (o * 6 + i) // 6 == o
     assert (o * 6 + i) % 6 == i
     assert (n // 8) * 8 + n % 8 == n
+    assert (n // 8) % 3 * 8 + n % 8 == n % 24
     assert (n // 4) // 2 == n // 8
     assert (n % 8) // 2 == (n // 2) % 4
     assert (n * 4 + 1) % 2 == Index(const=1)

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from strop.code.turns import Move, Run
 from strop.core.config import Layouts, Options
 from strop.core.dtypes import SIZES
-from strop.loops.ir import Buffer
+from strop.loops.ir import Buffer, Load, loads
 from strop.plan import strips
+from strop.plan.calls import Call
 from strop.plan.walk import Walk, walks
 from strop.session import Session
 
@@ -56,15 +57,14 @@ def replay(session: Session) -> None:
         names = [next(loop.name for loop in call.nest.all_loops if loop.mode == "strip") for call in group.calls]
         steps = session.plan.steps[at : at + len(group.calls)]
         found = [next(walk for walk in walks(call) if walk.name == name) for call, name in zip(steps, names)]
-        named = {b.name: b for step in steps for b in step.touched}
-        whole = {w: named[w.name.removesuffix(".window")] for w in group.touched if w.name.endswith(".window")}
+        whole = group_windows(session, at)
         done = [[0] * walk.steps for walk in found]
         for part in group.parts:
             holds: dict[tuple[Buffer, int], int | None] = {}  # place in a window, in rows → the row that is there
             for turn in part:
                 if isinstance(turn, Run):
                     done[turn.call][turn.low : turn.high] = [1] * (turn.high - turn.low)
-                    follow(found[turn.call], turn, whole, holds)
+                    follow(found[turn.call], turn, rings(group.calls[turn.call], whole), whole, holds)
                     continue
                 row = row_bytes(whole[turn.buffer], rows_of(found, whole[turn.buffer]))
                 if isinstance(turn, Move):
@@ -75,6 +75,13 @@ def replay(session: Session) -> None:
         assert all(all(steps) for steps in done), "some rows are left out"
 
 
+def group_windows(session: Session, at: int) -> dict[Buffer, Buffer]:
+    """The windows of a group, and what each is a part of."""
+    group = session.plan.strips[at]
+    named = {b.name: b for step in session.plan.steps[at : at + len(group.calls)] for b in step.touched}
+    return {w: named[w.name.removesuffix(".window")] for w in group.touched if w.name.endswith(".window")}
+
+
 def row_bytes(buffer: Buffer, dimension: int) -> int:
     return prod(buffer.shape[dimension + 1 :]) * SIZES[buffer.dtype]
 
@@ -83,7 +90,26 @@ def rows_of(found: list[Walk], buffer: Buffer) -> int:
     return next(w.writes[buffer].dimension for w in found if w.writes.get(buffer) is not None)
 
 
-def follow(walk: Walk, run: Run, whole: dict[Buffer, Buffer], holds: dict[tuple[Buffer, int], int | None]) -> None:
+def rings(call: Call, whole: dict[Buffer, Buffer]) -> set[Buffer]:
+    """Windows whose rows a call finds by itself: no index is past the last of them."""
+    found = set()
+    for store in call.nest.stores:
+        for place in (*loads(store), Load(store.target, store.index)):
+            window = call.actual.get(place.buffer)
+            if window in whole and place.buffer.shape == window.shape[1:]:
+                inside = zip(place.index, place.buffer.shape)
+                if place.buffer.shape != whole[window].shape and all(i.bounds[1] < extent for i, extent in inside):
+                    found.add(window)
+    return found
+
+
+def follow(
+    walk: Walk,
+    run: Run,
+    rings: set[Buffer],
+    whole: dict[Buffer, Buffer],
+    holds: dict[tuple[Buffer, int], int | None],
+) -> None:
     for window, shift in run.shifts:
         buffer = whole[window]
         reach = walk.reads.get(buffer) or walk.writes[buffer]
@@ -91,7 +117,7 @@ def follow(walk: Walk, run: Run, whole: dict[Buffer, Buffer], holds: dict[tuple[
         planes = prod(buffer.shape[: reach.dimension])
         assert shift % row == 0
         for number in range(reach.low[run.low], reach.end[run.high - 1]):
-            at = number + shift // row
+            at = (number % rows if window in rings else number) + shift // row
             part = at // (planes * rows)
             assert at - part * planes * rows < rows, "outside of the window"
             for place in [(window, at + plane * rows) for plane in range(planes)]:
@@ -122,6 +148,24 @@ def test_blocks_of_channels_have_a_window_each(threads: int) -> None:
     session = assert_same(block(32, 64, 3, 1), torch.randn(1, 32, 28, 30), threads, "blocked")
     windows = [b for group in session.plan.strips.values() for b in group.touched if b.name.endswith(".window")]
     assert any(len(b.shape) == 6 and b.shape[2] > 1 for b in windows)
+
+
+@pytest.mark.parametrize("width", [56, 50])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_rows_stay_where_they_are(stride: int, width: int) -> None:
+    """Each is found in a ring, by depthwise convolutions and by tiles of pixels that cross from row to row."""
+    model = nn.Sequential(*block(16, 48, 3, stride), nn.ReLU(), *block(16, 24, 3, 1))
+    session = assert_same(model, torch.randn(1, 16, 56, width), 1, "blocked")
+    turns = [turn for group in session.plan.strips.values() for part in group.parts for turn in part]
+    assert not any(isinstance(turn, Move) for turn in turns)
+    assert any(rings(call, group_windows(session, at)) for at, g in session.plan.strips.items() for call in g.calls)
+
+
+def test_rows_move_where_an_inner_loop_tells_them() -> None:
+    model = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 7, padding=3))
+    session = assert_same(model, torch.randn(1, 16, 56, 56), 1)
+    turns = [turn for group in session.plan.strips.values() for part in group.parts for turn in part]
+    assert any(isinstance(turn, Move) for turn in turns)
 
 
 def test_what_is_handed_on_takes_a_window_of_memory() -> None:

@@ -317,12 +317,16 @@ def _canonical(sums: Mapping[Atom, int], const: int) -> Index:
     terms = {atom: factor for atom, factor in sums.items() if factor}
     for atom in [a for a in terms if isinstance(a, Remainder)]:
         whole = atom.of // atom.by
-        if len(whole.terms) != 1 or whole.const or whole.terms[0][1] != 1:
-            continue
-        if terms.get(whole.terms[0][0]) == terms[atom] * atom.by:
+        for other in [a for a in terms if terms[a] == terms[atom] * atom.by]:
+            if whole == Index(((other, 1),)):  # x//a·a + x%a
+                joined = atom.of
+            elif isinstance(other, Remainder) and whole == other.of:  # (x//a)%b·a + x%a
+                joined = atom.of % (atom.by * other.by)
+            else:
+                continue
             factor = terms.pop(atom)
-            del terms[whole.terms[0][0]]
-            return _canonical(terms, const) + atom.of * factor
+            del terms[other]
+            return _canonical(terms, const) + joined * factor
     if len(terms) < 2:
         return Index(tuple(terms.items()), const)
     return Index(tuple(sorted(terms.items(), key=lambda item: _order(item[0]))), const)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Union
 
 from strop.core.passes import Pass
+from strop.loops.index import IndexMap
 from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
 from strop.loops.lower.driver import LibraryCall
 
@@ -33,13 +34,13 @@ class Call:
 PlannedStep = Union[Call, LibraryCall]
 
 
-def rename(nest: Nest, new: Mapping[Buffer, Buffer]) -> Nest:
-    """The nest over other buffers."""
+def rename(nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda index: index) -> Nest:
+    """The nest over other buffers, where elements lie in the places that `move` tells."""
     if not any(b in new for b in (*nest.reads, *nest.writes)):
         return nest
 
     def read(load: Load) -> Load:
-        return replace(load, buffer=new[load.buffer]) if load.buffer in new else load
+        return replace(load, buffer=new[load.buffer], index=move(load.index)) if load.buffer in new else load
 
     def change(store: Store) -> Store:
         index = Load(store.target, store.index)

@@ -4,12 +4,12 @@
 
 What is handed on needs a window of rows only. It is written to and read from the same few lines of the cache again and
 again, instead of going through memory as a whole. Every nest keeps its schedule; the loop that walks over rows runs
-between two bounds that the caller gives, on pointers moved so that a row falls into its place in the window. Between
-strips, the rows that are still needed move to the window's start. Each thread takes a part of the rows of the last
-nest and computes for itself what that needs of the others, so threads meet once at the end.
+between two bounds that the caller gives and finds each row in its place in the window (`plan/window.py`). Each thread
+takes a part of the rows of the last nest and computes for itself what that needs of the others, so threads meet once at
+the end.
 
-Rows may be channels as well: a depthwise convolution reads no others than it writes, so that nothing has to move and
-every weight is still read once.
+Rows may be channels as well: a depthwise convolution reads no others than it writes, so that nothing is kept from one
+strip to the next and every weight is still read once.
 """
 
 from __future__ import annotations
@@ -19,25 +19,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from math import prod
 
-from strop.code.turns import Clear, InTurns, Move, Run, Turn
-from strop.core.dtypes import SIZES
+from strop.code.turns import InTurns, Run, Turn
 from strop.core.journal import Journal
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Const
 from strop.loops.lower.driver import LibraryCall
 from strop.loops.volume import volume
-from strop.plan.calls import Call, PlannedStep, rename
-from strop.plan.walk import Reach, Walk, walks
+from strop.plan.calls import Call, PlannedStep
+from strop.plan.walk import Walk, walks
+from strop.plan.window import MOVED, Link, Window
 
 LARGE = 0.25  # of L2, from which on a tensor is looked at
-SPARE = 1.25  # windows hold so many times what a strip needs: less often anything moves
 MOST_STRIPS = 128
 WORTH = 0.5  # of what is saved has to be left when calls, moves and what is read again are paid for
 CALL_US = 0.1  # what one more call of a nest costs
-MOVE_US = 0.03  # what one more piece that is moved or cleared costs
-MOVED = 16  # bytes a cycle
 HIDDEN = 8  # operations for each byte that is read, from which on others arrive meanwhile
 
 
@@ -76,17 +72,6 @@ class Strips(InTurns):
     @property
     def touched(self) -> tuple[Buffer, ...]:
         return tuple(dict.fromkeys(b for call in self.calls for b in call.touched))
-
-
-@dataclass(frozen=True)
-class Link:
-    """A tensor that one call of a chain hands to another."""
-
-    buffer: Buffer
-    writer: int
-    reader: int
-    written: Reach
-    read: Reach
 
 
 @dataclass(frozen=True)
@@ -176,7 +161,7 @@ class Chain:
             if limit - calls <= (best.gain if best else 0):
                 break
             parts = self.strips(threads, number)
-            windows = [Window(b, links, b in self.edged, parts) for b, links in self.windowed.items()]
+            windows = [Window(b, links, b in self.edged, self.walks, parts) for b, links in self.windowed.items()]
             saved = self._saved(sum(window.bytes for window in windows), target, threads) + spared
             gain = saved - calls - sum(window.work(cycle) for window in windows) - self._twice(parts, target)
             if gain > WORTH * saved and (best is None or gain > best.gain):
@@ -215,86 +200,6 @@ def _numbers() -> Iterator[int]:
     return accumulate(range(20), lambda n, _: n + max(1, n // 4), initial=2)
 
 
-class Window:
-    """The rows of a tensor that are needed at a time, and what has to be done for them before each strip."""
-
-    def __init__(
-        self, whole: Buffer, links: Sequence[Link], edged: bool, parts: Sequence[Sequence[Sequence[Run]]]
-    ) -> None:
-        self.whole, self.links, self.edged = whole, links, edged
-        outside, inside = whole.shape[: self.dimension], whole.shape[self.dimension + 1 :]
-        self.planes, self.row = prod(outside), prod(inside) * SIZES[whole.dtype]
-        self.spans = [self._spans(part) for part in parts]
-        widest = max((end - low for part in self.spans for low, _, end in part), default=0)
-        carried = any(before > low for part in self.spans for low, before, _ in part)
-        self.rows = min(int(widest * SPARE) if carried else widest, whole.shape[self.dimension])
-        shape = (len(parts), *outside, self.rows, *inside)
-        self.buffer = Buffer(f"{whole.name}.window", whole.dtype, shape, "arena")
-
-    @property
-    def dimension(self) -> int:
-        return self.links[0].written.dimension
-
-    @property
-    def plane(self) -> int:
-        """Bytes of the rows that lie one after the other."""
-        return self.rows * self.row
-
-    @property
-    def bytes(self) -> int:
-        return self.planes * self.plane
-
-    def inside(self, short: Buffer) -> Buffer:
-        """What a nest takes the window for: the whole, but with fewer rows where something lies outside of them."""
-        shape = (*short.shape[: self.dimension], self.rows, *short.shape[self.dimension + 1 :])
-        return short if self.planes == 1 else replace(short, shape=shape)
-
-    def _spans(self, part: Sequence[Sequence[Run]]) -> list[tuple[int, int, int]]:
-        """For each strip: the first row that it or a later one reads, the end of those written before it, and the end
-        of those that it touches."""
-        written, writer = self.links[0].written, self.links[0].writer
-        reads = {link.reader: link.read for link in self.links}
-        lows = []
-        low = written.end[-1]
-        for strip in reversed(part):
-            low = min([low, *(reads[run.call].low[run.low] for run in strip if run.call in reads)])
-            lows.append(min([low, *(written.low[run.low] for run in strip if run.call == writer)]))
-        made, before = [], 0
-        for low, strip in zip(reversed(lows), part):
-            ends = [written.end[run.high - 1] for run in strip if run.call == writer]
-            touched = ends + [reads[run.call].end[run.high - 1] for run in strip if run.call in reads]
-            made.append((low, max(before, low), max(touched, default=low)))
-            before = max([before, *ends])
-        return made
-
-    def turns(self, part: int) -> list[tuple[int, list[Clear | Move]]]:
-        """For each strip: the row at the window's start, and what is to be done first."""
-        start = part * self.bytes
-        planes = [start + plane * self.plane for plane in range(self.planes)]
-        last = self.links[0].written.end[-1]
-        made: list[tuple[int, list[Clear | Move]]] = []
-        base = self.spans[part][0][0]
-        for strip, (low, before, end) in enumerate(self.spans[part]):
-            todo: list[Clear | Move] = []
-            if strip == 0 and self.edged:
-                todo.append(Clear(self.buffer, start, self.bytes))
-            if end - base > self.rows:
-                if before > low:
-                    skip, size = (low - base) * self.row, (before - low) * self.row
-                    todo += [Move(self.buffer, plane, plane + skip, size) for plane in planes]
-                base = low
-            if end > last and strip:
-                skip, size = (last - base) * self.row, (end - last) * self.row
-                todo += [Clear(self.buffer, plane + skip, size) for plane in planes]
-            made.append((base, todo))
-        return made
-
-    def work(self, cycle: float) -> float:
-        """Microseconds that one thread takes to move and clear."""
-        todo = [one for _, turns in self.turns(0) for one in turns]
-        return MOVE_US * len(todo) + sum(one.size for one in todo) / MOVED * cycle
-
-
 @dataclass(frozen=True)
 class Chosen:
     """A chain cut into strips."""
@@ -308,11 +213,13 @@ class Chosen:
         windows = {window.whole: window for window in self.windows}
         calls = []
         for walk in self.chain.walks:
-            held = {short: windows[real] for short, real in walk.call.actual.items() if real in windows}
-            inside = {short: window.inside(short) for short, window in held.items()}
-            actual = {inside.get(short, short): real for short, real in walk.call.actual.items()}
-            actual |= {inside[short]: window.buffer for short, window in held.items()}
-            calls.append(replace(walk.call, nest=rename(walk.nest, inside), actual=actual))
+            nest, actual = walk.nest, dict(walk.call.actual)
+            for short, real in walk.call.actual.items():
+                if real in windows:
+                    nest, held = windows[real].place(nest, short)
+                    del actual[short]
+                    actual[held] = windows[real].buffer
+            calls.append(replace(walk.call, nest=nest, actual=actual))
         return Strips(tuple(calls), tuple(self._turns(number, part) for number, part in enumerate(self.parts)))
 
     def _turns(self, number: int, part: Sequence[Sequence[Run]]) -> tuple[Turn, ...]:
