@@ -75,8 +75,9 @@ class Compact:
         if self.vectors % gates:
             raise ValueError(f"{self.vectors} vectors are no whole number of units of {gates} gates")
         blocks = -(-units // (self.block // gates))
-        held = c.temporary(f"{name}.bits", "i32", (blocks, depth, self.sets, HELD, self.lanes))
-        rest = (c.temporary(f"{name}.rest", "f32", (blocks, depth, self.plain, self.lanes)),) if self.plain else ()
+        rows = (self.streams, blocks, depth // self.streams)
+        held = c.temporary(f"{name}.bits", "i32", (*rows, self.sets, HELD, self.lanes))
+        rest = (c.temporary(f"{name}.rest", "f32", (*rows, self.plain, self.lanes)),) if self.plain else ()
         return Matrix(c, self, name, gates, units, held, rest, c.temporary(f"{name}.size", "f32", (gates * units,)))
 
 
@@ -96,6 +97,19 @@ class Matrix:
     size: Buffer
 
     @property
+    def blocks(self) -> int:
+        return self.held.shape[1]
+
+    @property
+    def depth(self) -> int:
+        return self.held.shape[0] * self.held.shape[2]
+
+    def _row(self, block: Index, k: Index) -> tuple[Index, Index, Index]:
+        """Where a row of a block lies: a stream has its rows of all blocks one after the other."""
+        steps = self.held.shape[2]
+        return k // steps, block, k % steps
+
+    @property
     def together(self) -> int:
         """Units of a block."""
         return self.shape.block // self.gates
@@ -105,7 +119,7 @@ class Matrix:
         return [self._sizes(weight), self._bits(weight), *(self._rest(weight, rest) for rest in self.rest)]
 
     def _sizes(self, weight: Weight) -> Nest:
-        n, k = parallel("n", self.gates * self.units), reducing("k", self.held.shape[1])
+        n, k = parallel("n", self.gates * self.units), reducing("k", self.depth)
         top = self.c.scratch("top", "f32")
         look = store(top, (), apply("abs", weight(as_index(n), as_index(k))), "max")
         held = apply("maximum", value_of(top), Const(SMALLEST * LARGEST, "f32"))
@@ -116,16 +130,16 @@ class Matrix:
         return self.c.nest((n,), *body, scratch=(top,), suffix=f"{self.name}.size")
 
     def _bits(self, weight: Weight) -> Nest:
-        blocks, depth, sets, _, lanes = self.held.shape
-        o, k, i = parallel("o", blocks), parallel("k", depth), parallel("l", lanes)
+        o, k, i = parallel("o", self.blocks), parallel("k", self.depth), parallel("l", self.shape.lanes)
+        row = self._row(as_index(o), as_index(k))
         body = []
-        for s in range(sets):
+        for s in range(self.shape.sets):
             *three, last = (self._whole(weight, o, k, i, MADE * s + vector) for vector in range(MADE))
             last = apply("add", last, _whole(128))
             for vector, number in enumerate(three):
                 low = apply("and", apply("shr", last, _whole(24 - 8 * vector)), _whole(255))
                 near = apply("and", apply("add", apply("sub", number, low), _whole(128)), _whole(-256))
-                body.append(store(self.held, (o, k, s, vector, i), apply("add", near, low)))
+                body.append(store(self.held, (*row, s, vector, i), apply("add", near, low)))
         return self.c.nest((o, k, i), *body, suffix=f"{self.name}.bits")
 
     def _whole(self, weight: Weight, o: Loop, k: Loop, i: Loop, vector: int) -> Expr:
@@ -135,13 +149,13 @@ class Matrix:
         return cast(guarded(value, inside((unit, self.units)), 0.0), "i32")
 
     def _rest(self, weight: Weight, rest: Buffer) -> Nest:
-        blocks, depth, plain, lanes = rest.shape
-        o, k, i = parallel("o", blocks), parallel("k", depth), parallel("l", lanes)
+        o, k, i = parallel("o", self.blocks), parallel("k", self.depth), parallel("l", self.shape.lanes)
+        row = self._row(as_index(o), as_index(k))
         body = []
-        for vector in range(plain):
+        for vector in range(self.shape.plain):
             unit, n = self._column(as_index(o), i, self.shape.made + vector)
             value = guarded(weight(n, as_index(k)), inside((unit, self.units)), 0.0)
-            body.append(store(rest, (o, k, vector, i), value))
+            body.append(store(rest, (*row, vector, i), value))
         return self.c.nest((o, k, i), *body, suffix=f"{self.name}.rest")
 
     def _place(self, vector: int) -> tuple[int, int]:
@@ -157,23 +171,23 @@ class Matrix:
 
     def walk(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "") -> list[Nest]:
         """Its product with the vector x, maybe in two parts."""
-        blocks, whole = self.held.shape[0], self.units // self.together
-        if not self.shape.last or whole in (0, blocks):
+        whole = self.units // self.together
+        if not self.shape.last or whole in (0, self.blocks):
             return [self.times(x, finish, mark)]
-        return [self.times(x, finish, mark, range(whole)), self.times(x, finish, f"{mark}z", range(whole, blocks))]
+        last = range(whole, self.blocks)
+        return [self.times(x, finish, mark, range(whole)), self.times(x, finish, f"{mark}z", last)]
 
     def times(self, x: Callable[[Index], Expr], finish: Finish, mark: str = "", part: range | None = None) -> Nest:
         """Its product with the vector x; `finish` makes statements of the totals of a unit's gates."""
-        blocks, depth, _, _, lanes = self.held.shape
-        part = range(blocks) if part is None else part
-        o, i = parallel(f"o{mark}", len(part)), parallel(f"l{mark}", lanes)
-        k = reducing(f"k{mark}", depth // self.shape.streams)
+        part = range(self.blocks) if part is None else part
+        o, i = parallel(f"o{mark}", len(part)), parallel(f"l{mark}", self.shape.lanes)
+        k = reducing(f"k{mark}", self.depth // self.shape.streams)
         block = as_index(o) + part.start
         sums = self.c.scratch(f"sums{mark}", "f32", (self.gates, self.together))
         accs = [self.c.scratch(f"acc{mark}{number}", "f32") for number in range(self.shape.vectors)]
         steps = []
         for row in (as_index(k) + stream * k.extent for stream in range(self.shape.streams)):
-            read = self._read((block, row), as_index(i))
+            read = self._read(self._row(block, row), as_index(i))
             steps += [store(acc, (), apply("mul", one, x(row)), "sum") for acc, one in zip(accs, read)]
         keep = []
         for number, acc in enumerate(accs):
@@ -184,7 +198,7 @@ class Matrix:
         e = parallel(f"e{mark}", self.together)
         return Nest((o,), (multiply, self._finish(block, e, sums, finish)), (sums,))
 
-    def _read(self, here: tuple[Index, Index], i: Index) -> Iterator[Expr]:
+    def _read(self, here: tuple[Index, ...], i: Index) -> Iterator[Expr]:
         """What a block's vectors are multiplied by."""
         for s in range(self.shape.sets):
             held = [Load(self.held, (*here, index_of(s), index_of(vector), i)) for vector in range(HELD)]
