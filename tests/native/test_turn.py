@@ -62,20 +62,35 @@ def test_no_element_goes_alone(target):
         assert "insertelement" not in text and "extractelement" not in text
 
 
+def as_channels_last(channels, target):
+    """The copy of an image whose channels come to lie side by side."""
+    outside, inside = (Buffer(n, "f32", (1, channels, 24, 36), s) for n, s in (("x", "input"), ("y", "arena")))
+    last = Layout.of(("reorder", (0, 2, 3, 1)))
+    physical = Buffer("y", "f32", (1, 24, 36, channels), "arena")
+    copy = relayout(border_copy(outside, inside), {inside: (physical, last)})
+    return emit(schedule(copy, Target.find(target), 1).nest, "copy", Target.find(target)).text
+
+
 @pytest.mark.parametrize(("target", "masked"), [("znver3", False), ("znver4", True), ("neoverse-v1", False)])
 def test_parts_of_vectors_are_masked_only_where_there_are_registers_for_masks(target, masked):
-    outside, inside = Buffer("x", "f32", (1, 3, 24, 32), "input"), Buffer("y", "f32", (1, 3, 24, 32), "arena")
-    last = Layout.of(("reorder", (0, 2, 3, 1)))
-    copy = relayout(border_copy(outside, inside), {inside: (Buffer("y", "f32", (1, 24, 32, 3), "arena"), last)})
-    text = emit(schedule(copy, Target.find(target), 1).nest, "copy", Target.find(target)).text
+    text = as_channels_last(6, target)
     assert ("llvm.masked.store" in text) == masked
-    assert ("store <2 x float>" in text) != masked
+    assert ("store <2 x float>" in text) == (not masked)
+
+
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_few_channels_are_written_in_whole_vectors(channels):
+    text = as_channels_last(channels, "znver3")
+    assert text.count("store <8 x float>") == channels
+    assert "shufflevector" in text
 
 
 @pytest.mark.parametrize(
     ("module", "shape"),
     [
         (nn.Conv2d(5, 19, 3, 2, 1), (2, 5, 13, 15)),
+        (nn.Conv2d(3, 16, 3, 2, 1), (1, 3, 21, 37)),
+        (nn.Conv2d(2, 16, 5, 1, 2), (1, 2, 9, 8)),
         (nn.Conv2d(32, 32, 3, 1, 1, groups=32), (1, 32, 9, 23)),
         (nn.Conv2d(24, 48, 3, 1, 1, groups=3), (1, 24, 8, 11)),
         (nn.Conv1d(1, 33, 9, 4), (1, 1, 101)),

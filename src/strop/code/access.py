@@ -339,8 +339,9 @@ class Access(Addresses):
         buffer, lanes, code = square.buffer, square.lanes, self.frame.code
         element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
         start = Index(square.moving.terms, first)
-        if buffer.dtype in CONVERTED and len(vectors) == square.stride and square.active == lanes:
-            for part, mixed in enumerate(pixels.side_by_side(code, vectors, lanes)):
+        few = square.stride <= pixels.MOST_CHANNELS
+        if few and len(vectors) == square.stride and square.active == lanes:
+            for part, mixed in enumerate(pixels.side_by_side(code, vectors, f"<{lanes} x {element}>", lanes)):
                 pointer = self.pointer(buffer, start + part * lanes)
                 code.emit(f"store <{lanes} x {element}> {mixed}, ptr {pointer}, align {align}")
             return

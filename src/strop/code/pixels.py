@@ -30,9 +30,9 @@ def picked(code: Block, vectors: Sequence[str], lanes: int) -> str:
     return result
 
 
-def side_by_side(code: Block, vectors: Sequence[str], lanes: int) -> list[str]:
+def side_by_side(code: Block, vectors: Sequence[str], kind: str, lanes: int) -> list[str]:
     """Vectors of a channel each, as vectors of whole pixels in order."""
-    kind, channels = f"<{lanes} x i8>", len(vectors)
+    channels = len(vectors)
     result = []
     for part in range(channels):
         places = [divmod(part * lanes + lane, channels) for lane in range(lanes)]

@@ -7,12 +7,13 @@ as many lines as a square has rows stay open on each side.
 
 from __future__ import annotations
 
-from strop.core.dtypes import BYTES, SIZES
+from strop.core.dtypes import SIZES
 from strop.loops.ir import Load, Loop, Nest, loads
 from strop.loops.primitives import Reorder, Split, Unroll, Vectorise
 from strop.plan.recipe import Recipe
 
 MOST_STATEMENTS = 2
+MOST_CHANNELS = 4  # that are put side by side by shuffles
 
 
 def schedule_turn(recipe: Recipe) -> bool:
@@ -20,7 +21,8 @@ def schedule_turn(recipe: Recipe) -> bool:
     nest = recipe.nest
     inner = nest.loops[-1]
     across = _across(nest, inner)
-    if across is not None and all(s.target.dtype in BYTES for s in nest.stores) and 1 < inner.extent <= 4:
+    sizes = {SIZES[s.target.dtype] for s in nest.stores}
+    if across is not None and sizes in ({1}, {4}) and 1 < inner.extent <= MOST_CHANNELS:
         _pixels(recipe, across, inner)
         return True
     if across is None or inner.extent < 2 or any(SIZES[s.target.dtype] != 4 for s in nest.stores):
@@ -31,15 +33,17 @@ def schedule_turn(recipe: Recipe) -> bool:
 
 
 def _pixels(recipe: Recipe, across: Loop, channels: Loop) -> None:
-    """Channels that become bytes side by side: vectors along what is read, all channels of a pixel together."""
+    """Channels that come to lie side by side: vectors along what is read, all channels of a pixel together."""
     name, lanes = recipe.name, recipe.target.lanes("f32")
     rest = [loop.name for loop in recipe.nest.loops if loop not in (across, channels)]
     row = across.name
+    recipe.order(*rest, row, channels.name)
     if across.extent > lanes:
-        recipe.do(Split(name, across.name, lanes, tail="rest"))
-        rest.append(f"{across.name}.o")
-        row = f"{across.name}.i"
-    recipe.order(*rest, channels.name, row)
+        recipe.do(Split(name, row, lanes, tail="rest"))
+        recipe.do(Reorder(name, (f"{row}.o", channels.name, f"{row}.i")))
+        row = f"{row}.i"
+    else:
+        recipe.do(Reorder(name, (channels.name, row)))
     recipe.do(Unroll(name, channels.name))
     recipe.do(Vectorise(name, row))
 
