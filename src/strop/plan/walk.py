@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import gcd, lcm
 
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Buffer, Loop, Nest, Store, loads
@@ -77,6 +78,37 @@ class Walk:
     @cached_property
     def writes(self) -> dict[Buffer, Reach | None]:
         return self._reaches([(p, store.target, store.index) for p in self.pieces for store in p.stores])
+
+    @cached_property
+    def rounds(self) -> dict[Buffer, int]:
+        """For each buffer the number of rows of which a ring may have any multiple, so that where a row lies is found
+        once a step, outside of all other loops; 0 where no ring may hold it."""
+        moving = frozenset(loop.var for loop in self.nest.all_loops if loop.mode not in ("strip", "unroll"))
+        found: dict[Buffer, int] = {}
+        for buffer, reach in (*self.reads.items(), *self.writes.items()):
+            rows = {index[reach.dimension] for index in self._indices(buffer)} if reach is not None else {None}
+            found[buffer] = lcm(*(self._round(row, moving) if row is not None else 0 for row in rows))
+        return found
+
+    def _round(self, row: Index, moving: frozenset[Var]) -> int:
+        """The same for one index of rows: unrolled loops tell one from another, or it is the row of a pixel in a tile
+        of consecutive ones, which must not cross from the ring's end to its start."""
+        if all(isinstance(atom, Var) and atom not in moving for atom, _ in row.terms):
+            return 1
+        if len(row.terms) > 1 or not isinstance(pixel := row.terms[0][0], Quotient):
+            return 0
+        walking = {piece.var for piece in self.pieces}
+        steps = [(atom, factor) for atom, factor in pixel.of.terms if atom in walking]
+        if len(steps) != 1:
+            return 0
+        (step, size), *_ = steps
+        low, high = (pixel.of - Index(((step, size),))).bounds
+        return size // gcd(size, pixel.by) if 0 <= low <= high < size else 0
+
+    def _indices(self, buffer: Buffer) -> set[tuple[Index, ...]]:
+        places = [(a.buffer, a.index) for p in self.pieces for store in p.stores for a in loads(store)]
+        places += [(store.target, store.index) for p in self.pieces for store in p.stores]
+        return {index for short, index in places if self.call.actual.get(short) == buffer}
 
     def evenly(self, buffer: Buffer) -> bool:
         """Whether every row is written, and in the same places as any other: what is left out stays as it was."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import lcm, prod
 
 from strop.code.turns import Clear, Move, Run
 from strop.core.dtypes import SIZES
-from strop.loops.index import Index, Var, flatten, index_of
-from strop.loops.ir import Buffer, Load, Nest, loads
+from strop.loops.index import Index
+from strop.loops.ir import Buffer, Nest
 from strop.plan.calls import rename
 from strop.plan.walk import Reach, Walk
 
@@ -79,13 +79,9 @@ class Window:
     def _ring(self, widest: int, walks: Sequence[Walk]) -> int | None:
         """The fewest rows of a ring that all walks may use."""
         used = {walk for link in self.links for walk in (link.writer, link.reader)}
-        most = min(int(widest * MOST_SPARE), self.whole.shape[self.dimension])
-        found = (
-            rows
-            for rows in range(widest, most + 1)
-            if all(_finds_rows(walks[at], self.whole, self.dimension, rows) for at in used)
-        )
-        return next(found, None)
+        whole = lcm(*(walks[at].rounds[self.whole] for at in used))  # 0 where one of them is
+        rows = -(-widest // whole) * whole if whole else 0
+        return rows if 0 < rows <= min(int(widest * MOST_SPARE), self.whole.shape[self.dimension]) else None
 
     def place(self, nest: Nest, short: Buffer) -> tuple[Nest, Buffer]:
         """A nest that finds its rows here, and what it takes the window for: the whole, but with fewer rows where
@@ -159,18 +155,3 @@ def _fewer(buffer: Buffer, dimension: int, rows: int) -> Buffer:
 
 def _round(index: tuple[Index, ...], dimension: int, rows: int) -> tuple[Index, ...]:
     return (*index[:dimension], index[dimension] % rows, *index[dimension + 1 :])
-
-
-def _finds_rows(walk: Walk, buffer: Buffer, dimension: int, rows: int) -> bool:
-    """Whether no loop inside the one that walks over the rows of a buffer has to find out where they lie in a ring."""
-    nest = walk.nest
-    walking = {loop.var for loop in nest.all_loops if loop.mode == "strip"}
-    inside = {loop.var for loop in nest.all_loops} - walking
-    moving = {loop.var for loop in nest.all_loops if loop.mode not in ("strip", "unroll")}
-    places = [a for store in nest.stores for a in (*loads(store), Load(store.target, store.index))]
-    for short, index in {(one.buffer, one.index) for one in places if walk.call.actual.get(one.buffer) == buffer}:
-        offset = flatten(_round(index, dimension, rows), _fewer(short, dimension, rows).shape)
-        told = all(isinstance(atom, Var) and atom not in moving for atom, _ in index[dimension].terms)
-        if not told and any(index_of(a).vars & inside and index_of(a).vars & walking for a, _ in offset.terms):
-            return False
-    return True
