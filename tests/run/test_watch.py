@@ -72,6 +72,8 @@ CHANGES: dict[str, Callable[[nn.Sequential], object]] = {
     "a buffer in place": lambda m: m[1].norm.running_var.mul_(2),
     "data": data,
     "another storage": storage,
+    "a storage of nothing": lambda m: m[0].weight.untyped_storage().resize_(0),
+    "into shared memory": lambda m: m.share_memory(),
     "swapped": swap,
     "an equal parameter": lambda m: setattr(m[1], "scale", nn.Parameter(torch.ones(()))),
     "an equal buffer": lambda m: setattr(m[1].norm, "num_batches_tracked", m[1].norm.num_batches_tracked.clone()),
@@ -171,6 +173,19 @@ def test_what_the_native_way_cannot_see_is_looped(change: Callable[[nn.Sequentia
     assert state.same()
     model[2].train(not model[2].training)
     assert not state.same()
+
+
+def test_without_the_functions_of_the_library_it_is_looped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_LIBRARY", ("a_function_that_torch_does_not_have",))
+    watch._interface.cache_clear()
+    try:
+        model = net()
+        state = State(model)
+        state.current()
+        assert state._seen is not None and watch.native(state._seen) is None
+        assert state.same()
+    finally:
+        watch._interface.cache_clear()
 
 
 def test_the_order_of_ordered_submodules_is_seen() -> None:
