@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -267,10 +267,6 @@ def test_random_chains(data: st.DataObject) -> None:
         channels = new if kind in ("point", "full") else channels
     torch.manual_seed(data.draw(st.integers(0, 99)))
     x = torch.randn(1, first, data.draw(st.integers(24, 60)), data.draw(st.integers(24, 40)))
-    try:
-        nn.Sequential(*layers)(x)
-    except RuntimeError:  # nothing is left of the image
-        assume(False)
     with pytest.MonkeyPatch.context() as patch:
         force(patch, data.draw(st.sampled_from([0.0, 1e4, 1e6])))
         layouts = data.draw(st.sampled_from(get_args(Layouts)))
