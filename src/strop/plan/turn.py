@@ -7,13 +7,13 @@ as many lines as a square has rows stay open on each side.
 
 from __future__ import annotations
 
+from strop.code.pixels import MOST_CHANNELS
 from strop.core.dtypes import SIZES
 from strop.loops.ir import Load, Loop, Nest, loads
 from strop.loops.primitives import Reorder, Split, Unroll, Vectorise
 from strop.plan.recipe import Recipe
 
 MOST_STATEMENTS = 2
-MOST_CHANNELS = 4  # that are put side by side by shuffles
 
 
 def schedule_turn(recipe: Recipe) -> bool:

@@ -86,10 +86,9 @@ class Window:
     def place(self, nest: Nest, short: Buffer) -> tuple[Nest, Buffer]:
         """A nest that finds its rows here, and what it takes the window for: the whole, but with fewer rows where
         something lies outside of them."""
+        held = _fewer(short, self.dimension, self.rows) if self.ring or self.planes > 1 else short
         if not self.ring:
-            held = _fewer(short, self.dimension, self.rows) if self.planes > 1 else short
             return rename(nest, {short: held}), held
-        held = _fewer(short, self.dimension, self.rows)
         return rename(nest, {short: held}, lambda index: _round(index, self.dimension, self.rows)), held
 
     def _spans(self, part: Sequence[Sequence[Run]]) -> Spans:
