@@ -130,7 +130,7 @@ class Session:
         with journal.step("load"):
             program = LiveProgram(NativeProgram(compiled, options))
         if first:
-            self._program, self._captured = program, graph
+            self._program, self._captured, self.options = program, graph, options
         return program
 
     def _keep(self, stages: Stages) -> None:

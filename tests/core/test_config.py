@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from strop.core.config import DEFAULT_CACHE_LIMIT, Options, cache_limit
+from strop.core.config import ALGORITHMS, DEFAULT_CACHE_LIMIT, PRODUCTS, Options, cache_limit
 from strop.core.problem import Problem
 
 
@@ -25,7 +25,7 @@ def test_an_unreadable_variable_is_named(environ):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"threads": 0}, {"threads": True}, {"threads": "2"}, {"max_variants": 0}, {"pack": 1}]
+    "wrong", [{"threads": 0}, {"threads": True}, {"threads": "2"}, {"max_variants": 0}, {"pack": 1}, {"numerics": "precise"}, {"pairs": 1}]
 )
 def test_wrong_values_are_refused(wrong):
     with pytest.raises(Problem, match="STR001"):
@@ -41,7 +41,27 @@ def test_an_unknown_option_names_the_known_ones():
 def test_the_code_key_holds_only_what_changes_code():
     assert Options(check=True, cache=False).code_key == Options().code_key
     assert Options(winograd=False).code_key != Options().code_key
-    assert Options(strassen=False).code_key != Options().code_key
+    assert Options(strassen=True).code_key != Options().code_key
+    assert Options(numerics="exact").code_key == Options(winograd=False).code_key
+
+
+def test_numerics_says_where_an_algorithm_may_be_used_and_a_switch_goes_before_it():
+    assert {name: Options(numerics="exact").use(name) for name in ALGORITHMS} == dict.fromkeys(ALGORITHMS, "never")
+    assert {name: Options(numerics="fast").use(name) for name in ALGORITHMS} == dict.fromkeys(ALGORITHMS, "always")
+    assert [name for name in ALGORITHMS if Options().use(name) != "never"] == ["winograd"]
+    assert Options().use("winograd") == "checked"
+    assert Options(winograd=True, numerics="exact").use("winograd") == "always"
+    assert Options(strassen=False, numerics="fast").use("strassen") == "never"
+
+
+def test_torchs_precision_of_matrix_products_allows_their_algorithms_unless_the_options_say_otherwise():
+    high = Options().under("high")
+    assert [name for name in ALGORITHMS if high.use(name) == "always"] == list(PRODUCTS)
+    assert high.use("winograd") == "checked"
+    assert Options(pairs=False).under("medium").use("pairs") == "never"
+    for numerics in ("default", "exact"):
+        assert Options(numerics=numerics).under("high").use("strassen") == "never"
+    assert Options().under("highest").use("strassen") == "never"
 
 
 @pytest.mark.parametrize(

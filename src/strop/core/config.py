@@ -1,6 +1,7 @@
 """Options of a compilation, and how the environment sets their defaults.
 
-STROP_THREADS=2  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4  STROP_TARGET=znver3
+STROP_THREADS=2  STROP_NUMERICS=exact  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4
+STROP_TARGET=znver3
 STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from strop.core.problem import Problem
@@ -21,6 +22,19 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 DEFAULT_CACHE_LIMIT = 2 * 2**30
 MEASURE_SECONDS = 60.0
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
+Numerics = Literal["default", "exact", "fast"]
+#: where an algorithm may be used: nowhere, where an analysis of the graph allows it, or wherever it is faster
+Use = Literal["never", "checked", "always"]
+
+#: algorithms that compute something else than the sums that the operator is defined by → where each numerics uses them
+ALGORITHMS: Mapping[str, Mapping[Numerics, Use]] = {
+    "winograd": {"exact": "never", "default": "checked", "fast": "always"},
+    "strassen": {"exact": "never", "default": "never", "fast": "always"},
+    "pairs": {"exact": "never", "default": "never", "fast": "always"},
+    "compact": {"exact": "never", "default": "never", "fast": "always"},
+}
+#: those for matrix products, which `torch.set_float32_matmul_precision` speaks of
+PRODUCTS = ("strassen", "pairs", "compact")
 
 
 @dataclass(frozen=True)
@@ -29,10 +43,11 @@ class Options:
 
     threads: int | None = None  #: None: as many as torch uses at the time of the call
     pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
-    winograd: bool = True  #: allow Winograd's convolution
-    strassen: bool = True  #: allow Strassen's matrix product
-    pairs: bool = True  #: allow matrix products of pairs
-    compact: bool = True  #: allow weights of 24 bits where reading them takes the time
+    numerics: Numerics | None = None  #: which algorithms may be used; None: default, or what torch's precision says
+    winograd: bool | None = None  #: use Winograd's convolution wherever it is faster, or never; None: as numerics says
+    strassen: bool | None = None  #: the same for Strassen's matrix product
+    pairs: bool | None = None  #: the same for Winograd's inner product
+    compact: bool | None = None  #: the same for weights of 24 bits
     strips: bool = True  #: let nests that hand large tensors on take turns on strips of rows
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
@@ -52,9 +67,14 @@ class Options:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
-        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "cache", "check"):
+        if self.numerics is not None and self.numerics not in get_args(Numerics):
+            raise Problem("STR001", f"numerics must be one of {', '.join(get_args(Numerics))}, got {self.numerics!r}")
+        for name in ("pack", "strips", "cache", "check"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
+        for name in ALGORITHMS:
+            if not isinstance(getattr(self, name), bool | None):
+                raise Problem("STR001", f"{name} must be True, False or None, got {getattr(self, name)!r}")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Options:
@@ -68,14 +88,14 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "check"):
+        for name in ("pack", *ALGORITHMS, "strips", "check"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
         if text := environ.get("STROP_MEASURE", ""):
             found["measure"] = _seconds("STROP_MEASURE", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
-        for name in ("target", "layouts"):
+        for name in ("target", "layouts", "numerics"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = text
         return cls(**{**found, **given})
@@ -93,10 +113,25 @@ class Options:
             raise Problem("STR001", f"both `options` and `{name}` were given", help="put it into the Options")
         return options
 
+    def use(self, algorithm: str) -> Use:
+        """Where an algorithm may be used: a switch of its own goes before what `numerics` says."""
+        switch: bool | None = getattr(self, algorithm)
+        if switch is not None:
+            return "always" if switch else "never"
+        return ALGORITHMS[algorithm][self.numerics or "default"]
+
+    def under(self, precision: str) -> Options:
+        """These options under `torch.set_float32_matmul_precision`: "high" and "medium" allow every algorithm for
+        matrix products, unless `numerics` or a switch of its own says otherwise."""
+        if self.numerics is not None:
+            return self
+        allowed = {name: True for name in PRODUCTS if precision != "highest" and getattr(self, name) is None}
+        return replace(self, numerics="default", **allowed)
+
     @property
     def code_key(self) -> str:
         """The part that generated code depends on, for the cache key."""
-        algorithms = f"winograd={self.winograd} strassen={self.strassen} pairs={self.pairs} compact={self.compact}"
+        algorithms = " ".join(f"{name}={self.use(name)}" for name in ALGORITHMS)
         return f"pack={self.pack} {algorithms} strips={self.strips} layouts={self.layouts} target={self.target}"
 
 

@@ -160,12 +160,12 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
     found: dict[Node, Algorithm] = {}
     weights = _weights(graph)
     for node in graph.nodes:
-        chosen: Algorithm | None = choose_algorithm(node, target, threads, weights) if options.winograd else None
+        chosen: Algorithm | None = choose_algorithm(node, target, threads, weights) if options.use("winograd") != "never" else None
         if chosen is None and node.op in STATES:
             chosen = _recurrent(node, target, threads, options)
         if chosen is None and not _at_the_border(node, graph):
             chosen = _product(node, target, threads, options)
-        if chosen is None and options.compact:
+        if chosen is None and options.use("compact") == "always":
             chosen = compact_row(node, target, threads, weights)
         if chosen is not None:
             found[node] = chosen
@@ -179,8 +179,8 @@ def _weights(graph: Graph) -> int:
 
 
 def _product(node: Node, target: Target, threads: int, options: Options) -> Pairs | Strassen | None:
-    chosen: Pairs | Strassen | None = choose_pairs(node, target, threads) if options.pairs else None
-    if chosen is None and options.strassen:
+    chosen: Pairs | Strassen | None = choose_pairs(node, target, threads) if options.use("pairs") == "always" else None
+    if chosen is None and options.use("strassen") == "always":
         chosen = choose_strassen(node, target, threads)
     return chosen
 
@@ -189,7 +189,7 @@ def _recurrent(node: Node, target: Target, threads: int, options: Options) -> Re
     if not can_lower(node):
         return None
     products = tuple(_product(one, target, threads, options) for one in projections(node))
-    states = compact_states(node, target, threads) if options.compact else None
+    states = compact_states(node, target, threads) if options.use("compact") == "always" else None
     apart = _apart(node, target, threads)
     return Recurrent(products, states, apart) if any(products) or states is not None or apart else None
 

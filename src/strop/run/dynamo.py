@@ -54,7 +54,7 @@ class Backend:
     def __init__(self, options: Options, journal: Journal = JOURNAL, build: Build | None = None) -> None:
         from strop.run.entry import default_build
 
-        self.options = options
+        self.options = options.under(torch.get_float32_matmul_precision())
         self.journal = journal
         self.build = build or default_build
 

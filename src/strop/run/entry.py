@@ -48,6 +48,7 @@ def compile(
     they first occur. A model that cannot be captured whole raises a `Problem`; with `partial`, Dynamo splits it instead
     and the pieces are compiled. The path of an ONNX file (or what was read from one) goes to `run.onnx_model`.
     """
+    options = (options or Options.from_environment()).under(torch.get_float32_matmul_precision())
     if is_onnx(model):
         require_onnx()
         from strop.run.onnx_model import compile_onnx
@@ -59,7 +60,6 @@ def compile(
     if isinstance(model, CompiledModule):
         model = model.original
     given, named = _checked(model, args, kwargs)
-    options = options or Options.from_environment()
     journal = journal or Journal()
     dispatcher = Dispatcher(model, options, journal, trace or default_trace, build or default_build)
     try:
