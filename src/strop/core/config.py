@@ -125,7 +125,7 @@ class Options:
         matrix products, unless `numerics` or a switch of its own says otherwise."""
         if self.numerics is not None:
             return self
-        allowed = {name: True for name in PRODUCTS if precision != "highest" and getattr(self, name) is None}
+        allowed: dict[str, Any] = {n: True for n in PRODUCTS if precision != "highest" and getattr(self, n) is None}
         return replace(self, numerics="default", **allowed)
 
     @property

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from strop.core.config import Options
+from strop.core.journal import Journal
 from strop.core.target import Target
+from strop.graph.accuracy import needs
 from strop.graph.ir import Graph, Node
 from strop.graph.operators import POINTWISE
 from strop.graph.rules.language import is_parametric
@@ -153,14 +155,23 @@ def _origin(node: Node) -> list[Node]:
     return found
 
 
-def choose_algorithms(graph: Graph, target: Target, threads: int, options: Options) -> dict[Node, Algorithm]:
+def choose_algorithms(
+    graph: Graph, target: Target, threads: int, options: Options, journal: Journal | None = None
+) -> dict[Node, Algorithm]:
     """The convolutions and matrix products that are better computed another way than directly."""
     if not options.pack:
         return {node: Plain() for node in graph.nodes if node.op == "conv" and node.attrs["transposed"]}
     found: dict[Node, Algorithm] = {}
     weights = _weights(graph)
+    asked = needs(graph) if options.use("winograd") == "checked" else {}
     for node in graph.nodes:
-        chosen: Algorithm | None = choose_algorithm(node, target, threads, weights) if options.use("winograd") != "never" else None
+        chosen: Algorithm | None = None
+        if options.use("winograd") != "never":
+            chosen = choose_algorithm(node, target, threads, weights)
+        if chosen is not None and node in asked:
+            if journal is not None:
+                journal.add("refusal", node.name, f"{chosen}: it is computed directly, as {asked[node].why}")
+            chosen = None
         if chosen is None and node.op in STATES:
             chosen = _recurrent(node, target, threads, options)
         if chosen is None and not _at_the_border(node, graph):
@@ -169,6 +180,8 @@ def choose_algorithms(graph: Graph, target: Target, threads: int, options: Optio
             chosen = compact_row(node, target, threads, weights)
         if chosen is not None:
             found[node] = chosen
+            if journal is not None:
+                journal.add("choice", node.name, str(chosen))
     return found
 
 

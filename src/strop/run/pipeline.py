@@ -136,10 +136,7 @@ def run_stages(graph: Graph, target: Target, options: Options, journal: Journal,
     if options.check:
         verify_graph(graph, "simplify")
     with journal.step("lower"):
-        algorithms = choose_algorithms(graph, target, threads, options)
-        for node, algorithm in algorithms.items():
-            journal.add("choice", node.name, str(algorithm))
-        lowered = lower(graph, algorithms)
+        lowered = lower(graph, choose_algorithms(graph, target, threads, options, journal))
     if options.check:
         verify_steps(lowered.nests, "lower")
     with journal.step("fuse"):
