@@ -39,7 +39,7 @@ from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import Profile, TimedProgram, profile
-from strop.run.program import NativeProgram, compiled_for
+from strop.run.program import NativeProgram, compiled_for, without_winograd
 from strop.run.state import State
 from strop.run.variants import Program, Traced, Variant, dense
 
@@ -128,7 +128,8 @@ class Session:
         first = self._program is None
         compiled = compiled_for(graph, options, journal, threads, self._keep if first else None)
         with journal.step("load"):
-            program = LiveProgram(NativeProgram(compiled, options))
+            direct = without_winograd(graph, options, journal, threads)
+            program = LiveProgram(NativeProgram(compiled, options, direct))
         if first:
             self._program, self._captured, self.options = program, graph, options
         return program
@@ -277,7 +278,8 @@ class Session:
         stages = self._planned(edits)
         compiled = pipeline.generate(stages, pipeline.target_for(self.options), self.journal)
         assert self._program is not None
-        self._program.exchange(NativeProgram(compiled, self.options))
+        direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
+        self._program.exchange(NativeProgram(compiled, self.options, direct))
         self._edits = edits
         self.__dict__.update(stages=stages)
         for derived in ("nests", "preparation"):

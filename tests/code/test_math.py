@@ -351,7 +351,7 @@ def test_conversion_of_what_does_not_fit_is_defined() -> None:
 
 
 def test_every_pointwise_operator_has_code() -> None:
-    others = {"dot4", "join", "rank", "ult", "exponent", "power_of_two"}
+    others = {"dot4", "join", "rank", "ult", "exponent", "power_of_two", "watch"}
     assert set(FUNCTIONS) == {*UNARY, *BINARY, *COMPARE, *PRIMITIVES, *others}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from strop.code import pixels
 from strop.code.addresses import Addresses
 from strop.code.builder import CONVERTED, MEMORY, constant, stored, type_of
+from strop.code.crew import NOT_FINITE, OUT_OF_RANGE
 from strop.code.frame import Chunk, Frame
 from strop.code.transpose import columns
 from strop.core.dtypes import SIZES
@@ -93,7 +94,7 @@ class Access(Addresses):
     def _read_nothing(self, load: Load) -> Value:
         """A read of an empty buffer: past its edge, or at a data-dependent index, which then is out of range."""
         if not load.guards:
-            self.frame.code.emit(f"store i64 1, ptr {self.status}, align 8")
+            self.frame.code.emit(f"store i64 {OUT_OF_RANGE}, ptr {self.status}, align 8")
         return Value(constant(load.dtype, load.other), load.dtype)
 
     def _reusable(self, buffer: Buffer) -> bool:
@@ -563,18 +564,28 @@ class Access(Addresses):
         if atom.sure:
             return name
         bad = code.let(f"icmp uge {type_of('i64', lanes)} {name}, {constant('i64', atom.extent, lanes)}")
+        self._report(bad, lanes, chunk, OUT_OF_RANGE)
+        return code.select(bad, constant("i64", 0, lanes), name, "i64", lanes)
+
+    def watch(self, value: Value) -> None:
+        """Let the status say so where an element is NaN."""
+        chunk = self.frame.chunk if value.lanes else None
+        kind = type_of(value.dtype, value.lanes)
+        bad = self.frame.code.let(f"fcmp uno {kind} {value.name}, {value.name}")
+        self._report(bad, value.lanes, chunk, NOT_FINITE)
+
+    def _report(self, bad: str, lanes: int, chunk: Chunk | None, bit: int) -> None:
+        """Set a bit of the status where some element is bad; lanes of no element do not count."""
+        frame, code = self.frame, self.frame.code
         if lanes:
             assert chunk is not None
             counted = code.let(f"and <{lanes} x i1> {bad}, {self.lane_mask(chunk)}")
             reduce_name = f"@llvm.vector.reduce.or.v{lanes}i1"
             frame.names.declared[f"declare i1 {reduce_name}(<{lanes} x i1>)"] = None
-            any_bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
-        else:
-            any_bad = bad
+            bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
         old = code.let(f"load i64, ptr {self.status}, align 8")
-        flag = code.let(f"zext i1 {any_bad} to i64")
+        flag = code.let(f"select i1 {bad}, i64 {bit}, i64 0")
         code.emit(f"store i64 {code.let(f'or i64 {old}, {flag}')}, ptr {self.status}, align 8")
-        return code.select(bad, constant("i64", 0, lanes), name, "i64", lanes)
 
 
 def _settle_expr(frame: Frame, expr: Expr) -> Expr:

@@ -421,6 +421,9 @@ class _Emitter:
             if contracted is not None:
                 return contracted
         args = tuple(map(self.value, expr.args))
+        if expr.op == "watch":
+            self.access.watch(args[0])
+            return args[0]
         return self._call(expr.op, args, expr.dtype)
 
     def _contracted(self, expr: Apply) -> Value | None:

@@ -164,6 +164,7 @@ _FORMULAS: dict[str, tuple[Formula, tuple[str, ...]]] = {
     "isnan": (_is_nan, ANY),
     "isinf": (_is_infinite, ANY),
     "rank": (_rank, FLOATS),
+    "watch": (lambda x: x, FLOATS),
     "exponent": (_exponent, FLOATS),
     "power_of_two": (_power_of_two, ("i32", "i64")),
     "ult": (lambda x, y: x.compare("ult", y), ("i32", "i64")),

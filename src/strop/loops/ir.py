@@ -165,7 +165,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Apply:
-    """A pointwise function of values; `op` is a name of `strop.code.math.FUNCTIONS`, `where` or `cast`."""
+    """A pointwise function of values; `op` is a name of `strop.code.math.FUNCTIONS`, `where` or `cast`.
+
+    `watch` is its operand, and tells whoever called the program where that is NaN.
+    """
 
     op: str
     args: tuple[Expr, ...]
@@ -369,6 +372,11 @@ class Nest:
         from strop.loops.text import nest_text
 
         return nest_text(self)
+
+
+def watches(nest: Nest) -> bool:
+    """Whether it tells of values that are not finite."""
+    return any(isinstance(store.value, Apply) and store.value.op == "watch" for store in nest.stores)
 
 
 def loads(item: Store | Expr) -> tuple[Load, ...]:

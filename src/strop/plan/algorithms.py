@@ -181,7 +181,9 @@ def choose_algorithms(
         if chosen is not None:
             found[node] = chosen
             if journal is not None:
-                journal.add("choice", node.name, str(chosen))
+                checked = isinstance(chosen, Winograd) and options.use("winograd") == "checked"
+                why = "; nothing that it flows into depends on small elements" if checked else ""
+                journal.add("choice", node.name, f"{chosen}{why}")
     return found
 
 

@@ -30,7 +30,7 @@ from strop.graph.ir import Graph
 from strop.graph.simplify import simplify
 from strop.graph.verify import verify as verify_graph
 from strop.loops.fuse import fuse
-from strop.loops.ir import Buffer, Nest
+from strop.loops.ir import Buffer, Nest, watches
 from strop.loops.lower.driver import LibraryCall, Lowered, lower
 from strop.loops.program import on_program
 from strop.loops.verify import verify as verify_steps
@@ -252,6 +252,7 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
             "threaded": module.threaded,
             "library": library,
             "unshared_bytes": planned.arena.unshared,
+            "watches": any(isinstance(step, Call) and watches(step.nest) for step in planned.steps),
         },
     )
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import threading
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch._C._dynamo import guards
 
+from strop.capture import library
 from strop.capture.types import DTYPES
-from strop.code.crew import TABLE, crew_bytes
+from strop.code.crew import NOT_FINITE, OUT_OF_RANGE, TABLE, crew_bytes
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
@@ -41,7 +43,18 @@ def build(graph: Graph, options: Options, journal: Journal, threads: int) -> Nat
     """Compile a graph (or find it in the cache) and make it callable."""
     compiled = compiled_for(graph, options, journal, threads)
     with journal.step("load"):
-        return NativeProgram(compiled, options)
+        return NativeProgram(compiled, options, without_winograd(graph, options, journal, threads))
+
+
+def without_winograd(graph: Graph, options: Options, journal: Journal, threads: int) -> Callable[[], NativeProgram]:
+    """How to make the program that serves calls in which Winograd's convolutions meet what is not finite."""
+
+    def make() -> NativeProgram:
+        why = "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile"
+        journal.add("fallback", "numerics", f"{why}: such calls are computed again with direct convolutions")
+        return build(graph, replace(options, winograd=False), journal, threads)
+
+    return make
 
 
 def compiled_for(
@@ -162,19 +175,29 @@ class _Memory:
             frame.bind(bound, self.compiled.params)
         return frame
 
-    def done(self, frame: _Frame) -> None:
-        """Give a frame back after a call; an error that it met is raised here."""
-        failed, frame.status[0] = frame.status[0], 0
+    def done(self, frame: _Frame) -> bool:
+        """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
+        where a nest watched values that are not finite."""
+        status, frame.status[0] = frame.status[0], 0
         self.frames.append(frame)
-        if failed:
+        if status & OUT_OF_RANGE:
             raise OutOfRange("index out of range in self")
+        return not status & NOT_FINITE
 
 
 class NativeProgram:
-    """Callable with the graph's inputs; returns its outputs, then the values of its mutations."""
+    """Callable with the graph's inputs; returns its outputs, then the values of its mutations.
 
-    def __init__(self, compiled: Compiled, options: Options) -> None:
+    `direct` makes the program that computes a call again in which a nest watched values that are not finite; without
+    it such results are returned as they are.
+    """
+
+    def __init__(self, compiled: Compiled, options: Options, direct: Callable[[], NativeProgram] | None = None) -> None:
         self.compiled = compiled
+        self._make_direct = direct
+        self._direct: NativeProgram | None = None
+        self._direct_lock = threading.Lock()
+        self._draws = any(_draws(step) for step in compiled.steps)
         functions = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
         self._library = jit.Library(compiled.code, target_for(options))
         self._memory = _Memory(compiled, functions)
@@ -213,6 +236,7 @@ class NativeProgram:
         if self._memory.bound is None:
             self.bind(())
         frame, bound = self._frame()
+        generator = torch.get_rng_state() if self._draws else None
         slots = frame.slots
         for slot, tensor in zip(self.compiled.inputs, inputs):
             slots[slot] = tensor.data_ptr()
@@ -226,15 +250,35 @@ class NativeProgram:
             results = tuple(made)
         else:
             results = self._run_steps(frame, bound, inputs, made)
-        self._memory.done(frame)
-        return results
+        if self._memory.done(frame):
+            return results
+        if generator is not None:
+            torch.set_rng_state(generator)
+        return self.corrected(inputs, results)
+
+    def corrected(self, inputs: Sequence[Tensor], results: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The results of a call whose own may not be used."""
+        direct = self._bound_direct()
+        return results if direct is None else direct(inputs)
+
+    def _bound_direct(self) -> NativeProgram | None:
+        """The program that computes such calls again, on the same parameters."""
+        if self._make_direct is None or self._memory.bound is None:
+            return None
+        with self._direct_lock:
+            if self._direct is None:
+                self._direct = self._make_direct()
+            tensors, bound = self._memory.bound.tensors, self._direct._memory.bound
+            if bound is None or any(a is not b for a, b in zip(bound.tensors, tensors)):
+                self._direct.bind(tensors)
+            return self._direct
 
     @property
     def one(self) -> Callable[[Sequence[Tensor]], Tensor] | None:
         """What a call does once parameters are bound, where it is one native entry with one result: see `_shortest`."""
         if self._only is None or len(self._fresh) != 1 or len(self.compiled.outputs) != 1:
             return None
-        return _shortest(self._only, self._memory, *self._fresh[0])
+        return _shortest(self, self._only, self._memory, *self._fresh[0])
 
     def _run_steps(
         self, frame: _Frame, bound: _Bound, inputs: Sequence[Tensor], made: Sequence[Tensor]
@@ -273,7 +317,8 @@ class NativeProgram:
         for (slot, _, _), address in zip(self._outputs, outputs):
             slots[slot] = address
         only(*frame.arguments)
-        self._memory.done(frame)
+        if not self._memory.done(frame) and (direct := self._bound_direct()) is not None:
+            direct.into(inputs, outputs)
 
     @property
     def slots_of_inputs(self) -> list[int]:
@@ -285,9 +330,10 @@ class NativeProgram:
 
     @property
     def repeats(self) -> bool:
-        """Whether `repeat` may be called: every input and every result has a place of its own."""
+        """Whether `repeat` may be called: every input and every result has a place of its own, and no round may have
+        to be computed again."""
         places = [*self.slots_of_inputs, *self.slots_of_results]
-        return self.writes_anywhere and len(set(places)) == len(places)
+        return self.writes_anywhere and len(set(places)) == len(places) and not self.compiled.about["watches"]
 
     def repeat(self, inputs: Sequence[int], outputs: Sequence[int], work: Sequence[int]) -> int:
         """As `into`, round after round (see `rounds`): the number of the round after the last one."""
@@ -320,18 +366,24 @@ class NativeProgram:
         readers = [_reader(place) for place in places]
         run = reference.runner(node)
 
-        def library(frame: _Frame, tensors: dict[int, Tensor]) -> None:
+        def call(frame: _Frame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
             for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
                 dense = result.detach().contiguous()
                 tensors[slot] = dense
                 frame.slots[slot] = dense.data_ptr()
 
-        return library
+        return call
 
 
 def _shortest(
-    entry: Any, memory: _Memory, place: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+    program: NativeProgram,
+    entry: Any,
+    memory: _Memory,
+    place: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: torch.dtype,
 ) -> Callable[[Sequence[Tensor]], Tensor]:
     """A call with everything looked up beforehand: the code of a small network takes one microsecond."""
     free, take, places = memory.frames, memory.take, memory.compiled.inputs
@@ -347,11 +399,16 @@ def _shortest(
         slots[place] = result.data_ptr()
         entry(*frame.arguments)
         if frame.status[0]:
-            memory.done(frame)
+            return result if memory.done(frame) else program.corrected(inputs, (result,))[0]
         free.append(frame)
         return result
 
     return call
+
+
+def _draws(step: tuple[Any, ...]) -> bool:
+    """Whether a step takes numbers from torch's generator."""
+    return step[0] == "library" and step[1] == "aten" and library.is_random(library.resolve(step[2]["target"]))
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

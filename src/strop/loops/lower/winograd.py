@@ -383,6 +383,9 @@ def _inverse(plan: _Plan, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
     for i in range(height):
         mixed = _product(along, [_at(half, i, k) for k in range(columns)])
         body += [store(tile, (i, j), value) for j, value in enumerate(mixed)]
+    sound = c.scratch("sound", c.dtype)
+    outputs = [_at(tile, i, j) for i in range(height) for j in range(width)]
+    body.append(store(sound, (), apply("watch", _zero_or_nan(outputs))))
     ti, tj = parallel("ti", height), parallel("tj", width)
     value: Expr = Load(tile, (as_index(ti), as_index(tj)))
     if len(c.node.inputs) == 3:
@@ -394,7 +397,16 @@ def _inverse(plan: _Plan, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
         place.append(axis.output(position, as_index(step), plan.phase(axis)))
         guards += inside((place[-1], axis.out))
     body.append(Nest((ti, tj), (replace(store(c.out, (n, oc, *place), value), guards=tuple(guards)),)))
-    return Nest((r, oj), tuple(body), (half, tile))
+    return Nest((r, oj), tuple(body), (half, tile, sound))
+
+
+def _zero_or_nan(values: Sequence[Expr]) -> Expr:
+    """0 where all values are finite, NaN where one is not: a tile spreads that over all of its outputs."""
+    zero = Const(0.0, values[0].dtype)
+    total: Expr = zero
+    for value in values:
+        total = apply("add", apply("mul", value, zero), total)
+    return total
 
 
 # ---- the transforms --------------------------------------------------------------------------------------------------
