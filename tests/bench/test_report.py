@@ -4,7 +4,7 @@ import math
 import pytest
 from rich.console import Console
 
-from strop.run.bench_report import Report, Row, against_best_peer, details, geometric_mean, speedup, summary
+from strop.run.bench_report import NUMERICS, Report, Row, against_best_peer, details, geometric_mean, speedup, summary
 
 KEYS = ["model", "threads", "contender", "median_ms", "min_ms", "compile_s", "peak_rss_mb", "max_rel_error", "gflop"]
 KEYS += ["fraction_of_peak"]
@@ -50,6 +50,13 @@ def test_ratios_are_against_eager_and_the_fastest_peer():
     found = rows(strop=5.0, eager=20.0, inductor=10.0, openvino=4.0)
     assert speedup(found, found[0]) == 4.0
     assert against_best_peer(found) == ("openvino", pytest.approx(0.8))
+
+
+def test_default_exact_and_fast_stand_side_by_side_and_are_no_peers_of_each_other():
+    found = rows(**{"strop": 5.0, "strop-exact": 8.0, "strop-fast": 4.0, "eager": 20.0, "openvino": 10.0})
+    assert [against_best_peer(found, name)[1] for name in NUMERICS] == [2.0, 1.25, 2.5]
+    heading = text(summary(found))
+    assert all(f"{name} ÷ best" in " ".join(heading.split()) for name in ("strop", "strop-exact", "strop-fast"))
 
 
 def test_a_failed_peer_is_not_the_best():

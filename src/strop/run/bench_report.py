@@ -17,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 _WIDTH_OF_FILES = 160
+#: Strop at default settings, with nothing but direct sums, and with every fast algorithm
+NUMERICS = ("strop", "strop-exact", "strop-fast")
 _KEYS = (
     "model",
     "threads",
@@ -136,15 +138,17 @@ def details(rows: list[Row]) -> Table:
 
 
 def summary(rows: list[Row]) -> Table:
-    """A line per model: eager's milliseconds, everybody's speed-up over it, Strop against the best of its peers."""
+    """A line per model: eager's milliseconds, everybody's speed-up over it, Strop (with each of its numerics that took
+    part) against the best of its peers."""
     models = list(dict.fromkeys(row.model for row in rows))
     names = [name for name in dict.fromkeys(row.contender for row in rows) if name != "eager"]
-    compared = "strop" in names and len(names) > 1
+    ours = [name for name in names if name in NUMERICS]
+    compared = [f"{name} ÷ best" for name in ours] if len(names) > len(ours) else []
     table = Table(title="speed-up over eager", title_justify="left")
     table.add_column("model")
-    for heading in ("eager ms", *names, *(["best peer", "strop ÷ best"] if compared else [])):
+    for heading in ("eager ms", *names, *(["best peer", *compared] if compared else [])):
         table.add_column(heading, justify="right")
-    gathered: dict[str, list[float]] = {name: [] for name in (*names, "strop ÷ best")}
+    gathered: dict[str, list[float]] = {name: [] for name in (*names, *compared)}
     for model in models:
         own = {row.contender: row for row in rows if row.model == model}
         cells = [model, _number(own["eager"].median_ms, ".2f")]
@@ -154,15 +158,17 @@ def summary(rows: list[Row]) -> Table:
             if ratio is not None:
                 gathered[name].append(ratio)
         if compared:
-            peer, ratio = against_best_peer(list(own.values()))
-            cells += [peer, _number(ratio, ".2f")]
+            cells.append(against_best_peer(list(own.values()))[0])
+        for name, column in zip(ours, compared):
+            ratio = against_best_peer(list(own.values()), name)[1]
+            cells.append(_number(ratio, ".2f"))
             if ratio is not None:
-                gathered["strop ÷ best"].append(ratio)
+                gathered[column].append(ratio)
         table.add_row(*cells)
     table.add_section()
-    means = [_number(geometric_mean(gathered[name]), ".2f") for name in names]
-    last = ["", _number(geometric_mean(gathered["strop ÷ best"]), ".2f")] if compared else []
-    table.add_row("geometric mean", "", *means, *last)
+    means = {name: _number(geometric_mean(found), ".2f") for name, found in gathered.items()}
+    last = ["", *(means[column] for column in compared)] if compared else []
+    table.add_row("geometric mean", "", *(means[name] for name in names), *last)
     return table
 
 
@@ -172,10 +178,10 @@ def speedup(rows: list[Row], row: Row) -> float | None:
     return eager / row.median_ms if eager and row.median_ms and not row.error else None
 
 
-def against_best_peer(rows: list[Row]) -> tuple[str, float | None]:
-    """The fastest contender that is not Strop, and how many times faster than it Strop is."""
+def against_best_peer(rows: list[Row], name: str = "strop") -> tuple[str, float | None]:
+    """The fastest contender that is not Strop, and how many times faster than it Strop is, under one of its names."""
     peers = [row for row in rows if not row.contender.startswith("strop") and row.median_ms and not row.error]
-    ours = next((row.median_ms for row in rows if row.contender == "strop" and not row.error), None)
+    ours = next((row.median_ms for row in rows if row.contender == name and not row.error), None)
     if not peers:
         return "", None
     best = min(peers, key=lambda row: row.median_ms or math.inf)

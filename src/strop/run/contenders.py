@@ -69,11 +69,14 @@ def _eager(task: Task) -> Callable[[], Call]:
     return lambda: _torch_call(model, args, kwargs)
 
 
-def _strop(task: Task) -> Callable[[], Call]:
-    import strop
+def _strop(**settings: Any) -> Callable[[Task], Callable[[], Call]]:
+    def prepare(task: Task) -> Callable[[], Call]:
+        import strop
 
-    model, args, kwargs = load_model(task.model)
-    return lambda: _torch_call(strop.compile(model, args, kwargs or None), args, kwargs)
+        model, args, kwargs = load_model(task.model)
+        return lambda: _torch_call(strop.compile(model, args, kwargs or None, **settings), args, kwargs)
+
+    return prepare
 
 
 def _dynamo(**options: Any) -> Callable[[Task], Callable[[], Call]]:
@@ -183,7 +186,9 @@ def _openvino(task: Task) -> Callable[[], Call]:
 
 
 CONTENDERS: dict[str, Contender] = {
-    "strop": Contender(_strop),
+    "strop": Contender(_strop()),
+    "strop-exact": Contender(_strop(numerics="exact")),
+    "strop-fast": Contender(_strop(numerics="fast")),
     "strop-dynamo": Contender(_dynamo(backend="strop")),
     "eager": Contender(_eager),
     "inductor": Contender(_dynamo()),
