@@ -179,3 +179,8 @@ def test_ignores_and_selections_apply_after_the_cache(project, interpreted):
     folder = project(a="x = 1  # strop: ignore[STR196]\n", b="x = 1\n")
     assert [os.path.basename(f.place.file) for f in survey([folder], Settings()).findings] == ["b.py"]
     assert survey([folder], Settings(ignore=("STR196",))).findings == []
+
+
+def test_an_unused_ignore_comment_is_a_finding(project):
+    (finding,) = survey([project(a="x = 1  # strop: ignore[STR161]\n")], Settings()).findings
+    assert finding.code == "STR196"

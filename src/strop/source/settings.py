@@ -62,11 +62,13 @@ class Settings:
         return _checked(replace(found, **{k: v for k, v in given.items() if v is not None}))
 
     def wants(self, code: str, file: str) -> bool:
-        """Is this code to be reported for this file?"""
+        """Is this code to be reported for this file? Without a file: is it looked for at all?"""
         if self.select and not code.startswith(self.select):
             return False
         if self.ignore and code.startswith(self.ignore):
             return False
+        if not file:
+            return True
         here = os.path.relpath(file, self.root).replace(os.sep, "/")
         return not any(
             code.startswith(codes) and (fnmatch.fnmatch(here, pattern) or fnmatch.fnmatch(Path(file).name, pattern))

@@ -230,3 +230,21 @@ def test_no_grad_is_replaced_as_a_decorator_where_nothing_is_kept(tmp_path):
     assert "@torch.inference_mode()\ndef score" in done.plan.after[str(file)]
     assert "@torch.no_grad()\ndef reset" in done.plan.after[str(file)]
     assert any("works in place" in finding.message for finding in done.left.findings)
+
+
+def test_an_einsum_keeps_the_views_that_it_takes_of_its_operands(fixed):
+    text, _ = fixed("""
+        def attend(q, k, v, h):
+            w = torch.einsum("bct,bcs->bts", q.view(h, 4, -1), k.view(h, 4, -1))
+            return torch.einsum("bts,bsc->btc", torch.softmax(w, -1), v.view(h, -1, 4))
+    """)
+    assert "q.view(h, 4, -1).transpose(-2, -1)" in text and "k.view(h, 4, -1).transpose(-2, -1)" in text
+
+
+def test_an_einsum_that_permutes_its_result_is_kept(fixed):
+    text, left = fixed("""
+        def attend(q, k, v):
+            w = torch.softmax(torch.einsum("bct,bcs->bts", q, k), -1)
+            return torch.einsum("bts,bcs->bct", w, v)
+    """)
+    assert text.count("torch.einsum") == 2 and any("permutes its result" in message for message in left)

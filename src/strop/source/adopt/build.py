@@ -30,8 +30,8 @@ _FOLD: dict[str, Callable[..., Any]] = {
     "log": math.log, "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / math.sqrt(x), "square": lambda x: x * x,
     "tanh": math.tanh, "abs": abs, "not": operator.not_,
 }  # fmt: skip
-#: Kinds of which each one is a value of its own: random numbers, unknown calls, variables of loops.
-_OWN = frozenset({"dropout", "dropout2d", "call", "module", "unknown", "loop", "phi", "setitem", "empty"})
+#: Kinds of which each one is a value of its own: random numbers, unknown calls, variables of loops, elements of lists.
+_OWN = frozenset({"dropout", "dropout2d", "call", "module", "unknown", "loop", "phi", "element", "setitem", "empty"})
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "floordiv": "//", "mod": "%", "matmul": "@"}
 
 

@@ -243,7 +243,9 @@ class Calls(Expressions):
     def _method_of_many(self, base: Many, name: str, arguments: Arguments, at: ast.Call) -> Value:
         if name in ("append", "add", "insert") and arguments.positional:
             base.items.append(arguments.positional[-1])
-            base.open = base.open or self.frame.branches > 0
+            base.open = base.open or self.frame.branches > 0 or name != "append"
+        elif name in ("reverse", "sort", "remove", "clear", "update", "setdefault"):
+            base.open = True
         elif name == "extend" and arguments.positional:
             added = arguments.positional[0]
             base.items += added.items if isinstance(added, Many) else [added]
@@ -253,7 +255,10 @@ class Calls(Expressions):
             found = base.entry(key.value) if isinstance(key, Node) and key.kind == "const" else None
             return self.symbol("entry", at) if found is None else found
         elif name in ("items", "values", "keys", "pop"):
-            return self.element(base, at) if name == "pop" else Many(list(base.items), "list", open=True)
+            if name != "pop":
+                return Many(list(base.items), "list", open=True)
+            base.open = True
+            return self.some_item(base, at)
         return self.const(None, at)
 
     def _layer_method(self, base: Node, name: str, arguments: Arguments, func: ast.Attribute, at: ast.Call) -> Value:

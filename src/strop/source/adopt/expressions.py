@@ -256,16 +256,28 @@ class Expressions(Builder):
                 self.evaluate(test)
 
     def element(self, value: Value, at: ast.expr) -> Value:
-        """Some element of what is iterated over."""
+        """Some element of what is iterated over; who asks twice may get two different ones."""
         if isinstance(value, Many):
-            if value.kind == "dict":
-                return self.symbol("key", at)
-            if len(value.items) == 1:
-                return value.items[0]
-            return self.merged("element", value.items, at) if value.items else self.symbol("element", at)
+            return self.symbol("key", at) if value.kind == "dict" else self.some_item(value, at)
         if isinstance(value, Node) and not value.is_scalar:
-            return self.make("item", [value], {"index": self.symbol("i", at)}, at=at)
+            return self.make("item", [value], {"index": self.symbol(f"i{len(self.graph.nodes)}", at)}, at=at)
         return self.symbol("i", at)
+
+    def some_item(self, many: Many, at: ast.expr) -> Value:
+        """One of the items, nobody knows which; each time it may be another one."""
+        if not many.items:
+            return self.symbol("element", at)
+        if len(many.items) == 1 and not many.open:
+            return many.items[0]
+        return self._some(self.merged("element", many.items, at), at)
+
+    def _some(self, value: Value, at: ast.expr) -> Value:
+        """A value that stands for many, as one of them: a node of its own, equal to no other."""
+        if isinstance(value, Many) and value.kind != "dict":
+            return Many([self._some(one, at) for one in value.items], value.kind, open=value.open)
+        if isinstance(value, Node) and not value.is_scalar and not _is_layers(value):
+            return self.make("element", [value], at=at)
+        return value
 
     # -- subscripts ------------------------------------------------------------------------------------------------
 
@@ -285,8 +297,10 @@ class Expressions(Builder):
                 bounds = [_plain(bound) for bound in (index.lower, index.upper, index.step)]
                 if "?" not in bounds:
                     return Many(base.items[slice(*bounds)], base.kind)
-            self.evaluate(index) if not isinstance(index, ast.Slice) else None
-            return self.element(base, at) if base.items else self.symbol("element", at)
+            if isinstance(index, ast.Slice):
+                return Many([self.some_item(base, at)], base.kind, open=True)
+            self.evaluate(index)
+            return self.some_item(base, at)
         if isinstance(base, (Library, Constant, Class, Code)):
             return self.table_entry(base, index, at)
         if not isinstance(base, Node):
@@ -336,6 +350,13 @@ class Expressions(Builder):
         return self.make("index", inputs, at=at, text=", ".join(texts))
 
 
+def _is_layers(node: Node) -> bool:
+    """A layer (or one of several): what it computes is a value of its own at each call."""
+    if node.kind == "phi":
+        return all(map(_is_layers, node.inputs))
+    return node.kind in ("layer", "activation")
+
+
 def said(expression: ast.expr) -> str:
     """The expression as Python writes it; each is asked for as often as its function is followed."""
     if isinstance(expression, ast.Name):
@@ -376,7 +397,7 @@ def decide(expression: ast.Compare, operands: list[Node]) -> bool | None:
         return None
 
 
-_MAYBE_NONE = frozenset({"input", "symbol", "const", "unknown", "phi", "loop", "call", "item", "parameter", "layer"})
+_MAYBE_NONE = frozenset({"input", "symbol", "const", "unknown", "phi", "loop", "call", "item", "element", "parameter", "layer"})
 
 
 def _negative(index: ast.expr) -> int | None:

@@ -212,7 +212,7 @@ class Extractor(Calls):
         if isinstance(value, Many) and not value.open and starred is None and len(value.items) == count:
             values = list(value.items)
         elif isinstance(value, Many):
-            values = [self.element(value, target)] * count
+            values = [self.element(value, target) for _ in range(count)]
         else:
             node = self.node(value, self.frame.statement)
             values = [self._piece(node, i, starred, target) for i in range(count)]
@@ -220,7 +220,9 @@ class Extractor(Calls):
             self.assign(one, part)
 
     def _piece(self, node: Node, index: int, starred: int | None, target: ast.expr) -> Value:
-        if starred is not None and index >= starred:
+        if starred is not None and index == starred:
+            return Many([self.element(node, target)], "list", open=True)
+        if starred is not None and index > starred:
             index -= len(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else 0
         at = node.expression or target
         if node.kind == "phi" and all(

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.synth_dead import Dead, blocks
+from strop.source.adopt.synth_effects import assigned_inside, change_in_between
 from strop.source.adopt.synth_state import checkpoint_shim
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
 from strop.source.code import Code, Module, walk
@@ -81,6 +82,7 @@ class _Synthesis:
         self._uses()
         if not _only_adds(match):
             self._nothing_forgotten()
+            self._nothing_overtaken()
             self._remove_dead()
         texts = [edit.text for edit in self.edits]
         imports = [line for line in rule.imports if any(_uses(text, line) for text in texts)]
@@ -99,6 +101,9 @@ class _Synthesis:
         for node in self.match.skipped:
             if node.kind in _SHAPED:
                 raise CannotWrite(f"line {node.place.line} gives the values another shape in between", node.place)
+        for root in self.match.roots:
+            if any(user.expression is root.expression and "equation" in user.attributes for user in root.users):
+                raise CannotWrite(f"the einsum of line {root.place.line} permutes its result", root.place)
         rates = [node for name, node in self.match.bound.items() if name in self.words.mentioned]
         for node in self.match.nodes:
             if node.kind == "dropout" and not any(node.attributes.get("p") is rate for rate in rates):
@@ -106,6 +111,18 @@ class _Synthesis:
             changed = _changed_in_place(node)
             if changed is not None and id(changed) not in inner:
                 raise CannotWrite(f"line {node.place.line} works in place on what others may see", node.place)
+
+    def _nothing_overtaken(self) -> None:
+        """What was computed earlier is now computed where its result is: nothing may have changed on the way."""
+        code = self.match.code
+        change = change_in_between(self.match)
+        if change is not None:
+            place = code.place(change)
+            raise CannotWrite(f"line {place.line} changes a value in place between the parts of it", place)
+        own = [node.expression for node in self.match.nodes if node.code is code and node.expression is not None]
+        named = assigned_inside(own)
+        if named is not None:
+            raise CannotWrite(f"`{ast.unparse(named.target)}` is assigned inside of it", code.place(named))
 
     # -- uses ------------------------------------------------------------------------------------------------------
 

@@ -274,6 +274,8 @@ class Words:
 
     def _written(self, node: Node) -> str:
         """The expression of a value once more, if it means the same where the replacement stands."""
+        if "equation" in node.attributes and node.kind in ("transpose", "permute"):
+            return self._view_of_operand(node)
         expression = node.expression
         if not isinstance(expression, ast.expr) or node.code is not self.at.code or node.chain != self.at.chain:
             raise CannotWrite(f"{_said(node)} has no name where it is needed", node.place)
@@ -289,6 +291,13 @@ class Words:
             self.relied.append(value)
         self.moved.append(node)
         return text
+
+    def _view_of_operand(self, node: Node) -> str:
+        """The view that an einsum takes of its operand, which no expression of the source says."""
+        if node.kind != "transpose":
+            raise CannotWrite(f"the einsum of line {node.place.line} permutes its operand", node.place)
+        self.moved.append(node)
+        return f"{parenthesised(self.value(node.inputs[0]))}.transpose(-2, -1)"
 
     def _of_same_type(self, name: str, expression: ast.expr, value: Node | None) -> str | None:
         """For `w.dtype`, where `w` is computed no more: the first tensor that it was computed from."""
