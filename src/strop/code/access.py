@@ -94,7 +94,7 @@ class Access(Addresses):
     def _read_nothing(self, load: Load) -> Value:
         """A read of an empty buffer: past its edge, or at a data-dependent index, which then is out of range."""
         if not load.guards:
-            self.frame.code.emit(f"store i64 {OUT_OF_RANGE}, ptr {self.status}, align 8")
+            self._report("true", 0, None, OUT_OF_RANGE)
         return Value(constant(load.dtype, load.other), load.dtype)
 
     def _reusable(self, buffer: Buffer) -> bool:
@@ -574,8 +574,8 @@ class Access(Addresses):
         bad = self.frame.code.let(f"fcmp uno {kind} {value.name}, {value.name}")
         self._report(bad, value.lanes, chunk, NOT_FINITE)
 
-    def _report(self, bad: str, lanes: int, chunk: Chunk | None, bit: int) -> None:
-        """Set a bit of the status where some element is bad; lanes of no element do not count."""
+    def _report(self, bad: str, lanes: int, chunk: Chunk | None, byte: int) -> None:
+        """Set a byte of the status where some element is bad; lanes of no element do not count."""
         frame, code = self.frame, self.frame.code
         if lanes:
             assert chunk is not None
@@ -583,9 +583,13 @@ class Access(Addresses):
             reduce_name = f"@llvm.vector.reduce.or.v{lanes}i1"
             frame.names.declared[f"declare i1 {reduce_name}(<{lanes} x i1>)"] = None
             bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
-        old = code.let(f"load i64, ptr {self.status}, align 8")
-        flag = code.let(f"select i1 {bad}, i64 {bit}, i64 0")
-        code.emit(f"store i64 {code.let(f'or i64 {old}, {flag}')}, ptr {self.status}, align 8")
+        outermost, key = frame.scopes[0], ("status", byte)
+        if key not in outermost.hoisted:
+            place = outermost.hoist.let(f"getelementptr inbounds i8, ptr {self.status}, i64 {byte}")
+            outermost.hoisted[key] = place
+            outermost.hoisted["unreported", byte] = outermost.hoist.let("alloca i8, align 1")
+        place, nowhere = outermost.hoisted[key], outermost.hoisted["unreported", byte]
+        code.emit(f"store i8 1, ptr {code.let(f'select i1 {bad}, ptr {place}, ptr {nowhere}')}, align 1")
 
 
 def _settle_expr(frame: Frame, expr: Expr) -> Expr:

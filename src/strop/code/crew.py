@@ -34,8 +34,8 @@ from strop.core.target import Target
 #: slots of the runtime table that every function receives as its first argument
 STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, YIELD, CREW = range(9)
 TABLE = CREW + 1
-#: what the word that STATUS points at says when an entry returns, as bits
-OUT_OF_RANGE, NOT_FINITE = 1, 2
+#: bytes of the word that STATUS points at, which an entry sets to 1: threads write at once, so nobody reads and changes
+OUT_OF_RANGE, NOT_FINITE = 0, 1
 #: words of the block that a team meets at
 JOB, GIVEN, SHARES, DONE, ARRIVED, MEETINGS = 1, 2, 3, 8, 16, 24
 STEPS, STEPS_GIVEN, TEAM, BEFORE, BEGUN = 32, 33, 34, 35, 40

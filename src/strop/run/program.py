@@ -178,11 +178,12 @@ class _Memory:
     def done(self, frame: _Frame) -> bool:
         """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
         where a nest watched values that are not finite."""
-        status, frame.status[0] = frame.status[0], 0
+        status = frame.status.tobytes()
+        frame.status[0] = 0
         self.frames.append(frame)
-        if status & OUT_OF_RANGE:
+        if status[OUT_OF_RANGE]:
             raise OutOfRange("index out of range in self")
-        return not status & NOT_FINITE
+        return not status[NOT_FINITE]
 
 
 class NativeProgram:

@@ -397,7 +397,9 @@ def decide(expression: ast.Compare, operands: list[Node]) -> bool | None:
         return None
 
 
-_MAYBE_NONE = frozenset({"input", "symbol", "const", "unknown", "phi", "loop", "call", "item", "element", "parameter", "layer"})
+_MAYBE_NONE = frozenset(
+    {"input", "symbol", "const", "unknown", "phi", "loop", "call", "item", "element", "parameter", "layer"}
+)
 
 
 def _negative(index: ast.expr) -> int | None:
