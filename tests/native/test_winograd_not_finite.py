@@ -44,7 +44,7 @@ def test_only_such_calls_are_computed_again_and_the_journal_says_so_once():
     x = torch.rand(1, 32, 28, 28)
     session = compiled(nn.ReLU(), x)
     session.module(x)
-    assert session.program._direct is None
+    assert session.program._again.program is None
     bad = x.clone()
     bad[0, 0, 0, 0] = float("nan")
     session.module(bad), session.module(bad)

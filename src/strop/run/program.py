@@ -186,6 +186,33 @@ class _Memory:
         return not status[NOT_FINITE]
 
 
+class _Recomputation:
+    """The program for calls whose results may not be used, made when the first of them comes."""
+
+    def __init__(self, make: Callable[[], NativeProgram] | None, memory: _Memory) -> None:
+        self.program: NativeProgram | None = None
+        self._make = make
+        self._memory = memory
+        self._lock = threading.Lock()
+
+    def bound(self) -> NativeProgram | None:
+        """The program on the parameters as they are; None where nobody said how to make it."""
+        now = self._memory.bound
+        if self._make is None or now is None:
+            return None
+        with self._lock:
+            if self.program is None:
+                self.program = self._make()
+            known = self.program._memory.bound
+            if known is None or any(a is not b for a, b in zip(known.tensors, now.tensors)):
+                self.program.bind(now.tensors)
+            return self.program
+
+    def results(self, inputs: Sequence[Tensor], otherwise: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        program = self.bound()
+        return otherwise if program is None else program(inputs)
+
+
 class NativeProgram:
     """Callable with the graph's inputs; returns its outputs, then the values of its mutations.
 
@@ -195,13 +222,11 @@ class NativeProgram:
 
     def __init__(self, compiled: Compiled, options: Options, direct: Callable[[], NativeProgram] | None = None) -> None:
         self.compiled = compiled
-        self._make_direct = direct
-        self._direct: NativeProgram | None = None
-        self._direct_lock = threading.Lock()
         self._draws = any(_draws(step) for step in compiled.steps)
         functions = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
         self._library = jit.Library(compiled.code, target_for(options))
         self._memory = _Memory(compiled, functions)
+        self._again = _Recomputation(direct, self._memory)
         self._prepare = self._entry("strop_prepare") if compiled.prepare else None
         self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
         self._only = None
@@ -255,31 +280,14 @@ class NativeProgram:
             return results
         if generator is not None:
             torch.set_rng_state(generator)
-        return self.corrected(inputs, results)
-
-    def corrected(self, inputs: Sequence[Tensor], results: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The results of a call whose own may not be used."""
-        direct = self._bound_direct()
-        return results if direct is None else direct(inputs)
-
-    def _bound_direct(self) -> NativeProgram | None:
-        """The program that computes such calls again, on the same parameters."""
-        if self._make_direct is None or self._memory.bound is None:
-            return None
-        with self._direct_lock:
-            if self._direct is None:
-                self._direct = self._make_direct()
-            tensors, bound = self._memory.bound.tensors, self._direct._memory.bound
-            if bound is None or any(a is not b for a, b in zip(bound.tensors, tensors)):
-                self._direct.bind(tensors)
-            return self._direct
+        return self._again.results(inputs, results)
 
     @property
     def one(self) -> Callable[[Sequence[Tensor]], Tensor] | None:
         """What a call does once parameters are bound, where it is one native entry with one result: see `_shortest`."""
         if self._only is None or len(self._fresh) != 1 or len(self.compiled.outputs) != 1:
             return None
-        return _shortest(self, self._only, self._memory, *self._fresh[0])
+        return _shortest(self._only, self._memory, self._again, *self._fresh[0])
 
     def _run_steps(
         self, frame: _Frame, bound: _Bound, inputs: Sequence[Tensor], made: Sequence[Tensor]
@@ -318,7 +326,7 @@ class NativeProgram:
         for (slot, _, _), address in zip(self._outputs, outputs):
             slots[slot] = address
         only(*frame.arguments)
-        if not self._memory.done(frame) and (direct := self._bound_direct()) is not None:
+        if not self._memory.done(frame) and (direct := self._again.bound()) is not None:
             direct.into(inputs, outputs)
 
     @property
@@ -378,9 +386,9 @@ class NativeProgram:
 
 
 def _shortest(
-    program: NativeProgram,
     entry: Any,
     memory: _Memory,
+    again: _Recomputation,
     place: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
@@ -400,7 +408,7 @@ def _shortest(
         slots[place] = result.data_ptr()
         entry(*frame.arguments)
         if frame.status[0]:
-            return result if memory.done(frame) else program.corrected(inputs, (result,))[0]
+            return result if memory.done(frame) else again.results(inputs, (result,))[0]
         free.append(frame)
         return result
 

@@ -71,8 +71,8 @@ def bound(match: Match, name: str) -> str:
 
 _PROJECTIONS = ("linear", "matmul", "conv1d", "conv2d", "einsum", "module", "call", "unknown", "index", "setitem")
 _ON_THE_WAY = (
-    "item", "element", "chunk", "split", "index", "unbind", "slice", "view", "cast", "contiguous", "clone", "transpose", "permute",
-    "dropout", "add", "mul", "clamp", "flatten", "squeeze", "unsqueeze",
+    "item", "element", "chunk", "split", "index", "unbind", "slice", "view", "cast", "contiguous", "clone", "transpose",
+    "permute", "dropout", "add", "mul", "clamp", "flatten", "squeeze", "unsqueeze",
 )  # fmt: skip
 
 
