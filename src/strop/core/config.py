@@ -21,6 +21,8 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 DEFAULT_CACHE_LIMIT = 2 * 2**30
 MEASURE_SECONDS = 60.0
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
+#: options that change no code; `threads` is None or a number, and what it comes to is a part of the cache key by itself
+NOT_IN_CODE = frozenset(("threads", "cache", "check", "max_variants"))
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,8 @@ class Options:
 
     @property
     def code_key(self) -> str:
-        """The part that generated code depends on, for the cache key."""
-        algorithms = f"winograd={self.winograd} strassen={self.strassen} pairs={self.pairs} compact={self.compact}"
-        return f"pack={self.pack} {algorithms} strips={self.strips} layouts={self.layouts} target={self.target}"
+        """The part that generated code depends on, for the cache key: every option but those of `NOT_IN_CODE`."""
+        return repr([(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in NOT_IN_CODE])
 
 
 def cache_limit(environ: Mapping[str, str] | None = None) -> int:

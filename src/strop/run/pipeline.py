@@ -93,11 +93,14 @@ def target_for(options: Options) -> Target:
 def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Compiled:
-    """The program for a graph, from the cache where it is known; `inspect` sees the stages of one that is not."""
+    """The program for a graph, from the cache where it is known; `inspect` sees the stages of one that is not.
+
+    Nothing is measured here, whatever the options say: `run.measure` has a key of its own.
+    """
     target = target_for(options)
     threads = usable_threads(threads, journal)
     cache = Cache(journal=journal) if options.cache else None
-    key = cache_key(graph, target, options, threads)
+    key = cache_key(graph, target, replace(options, measure=0.0), threads)
     compiled = stored(cache, key) if cache is not None else None
     if compiled is None:
         stages = run_stages(graph, target, options, journal, threads)
@@ -106,8 +109,12 @@ def compile_graph(
             cache.put(key, compiled.to_bytes())
         if inspect is not None:
             inspect(stages)
-    journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
+    tell_memory(compiled, journal)
     return compiled
+
+
+def tell_memory(compiled: Compiled, journal: Journal) -> None:
+    journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
 
 
 def usable_threads(threads: int, journal: Journal) -> int:
@@ -300,12 +307,16 @@ def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
     types = tuple((t.dtype, t.shape) for t in node.types)
     shapes = tuple((b.dtype, b.shape) for b in call.inputs)
     outputs = tuple(places.slots[b] for b in call.outputs)
-    return ("library", node.op, dict(node.attrs), types, shapes, tuple(map(where, call.inputs)), outputs, node.name)
+    return ("library", node.op, dict(node.attrs), types, shapes, tuple(map(where, call.inputs)), outputs)
 
 
 def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:
-    """A hash of everything that the code depends on; parameter values are not among it."""
-    parts = (graph.key, target.key, options.code_key, threads, fingerprint())
+    """A hash of everything that the code depends on; parameter values are not among it.
+
+    Names are not either, as programs hold none; only a measured one does, which is stored with its schedules.
+    """
+    names = graph.names_key if options.measure else ""
+    parts = (graph.key, names, target.key, options.code_key, threads, fingerprint())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

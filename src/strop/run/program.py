@@ -51,14 +51,9 @@ def compiled_for(
     _check_runs_here(options)
     if not options.measure:
         return compile_graph(graph, options, journal, threads, inspect)
-    from strop.run.measure import improve
+    from strop.run.measure import measured
 
-    seen: list[Stages] = []
-    compiled = compile_graph(graph, options, journal, threads, seen.append)
-    better, stages = improve(graph, compiled, seen[0] if seen else None, options, journal, compiled.threads)
-    if inspect is not None and stages is not None:
-        inspect(stages)
-    return better
+    return measured(graph, options, journal, threads, inspect)
 
 
 def _check_runs_here(options: Options) -> None:
@@ -314,9 +309,9 @@ class NativeProgram:
                 entry(*frame.arguments)
 
             return native
-        _, op, attrs, types, shapes, places, outputs, name = step
+        _, op, attrs, types, shapes, places, outputs = step
         stand_ins = tuple(Node("input", types=(Type(*shape),)) for shape in shapes)
-        node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types), name)
+        node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types))
         readers = [_reader(place) for place in places]
         run = reference.runner(node)
 
