@@ -141,8 +141,9 @@ CODES: dict[str, Explanation] = {
     ),
     "STR201": Explanation(
         "the graph broke its own rules",
-        "A verifier between two steps (`STROP_CHECK=1`) found a node whose inputs, attributes or type contradict "
-        "the operator set. The message names the step that produced it. This is a bug in Strop, not in your model.",
+        "A verifier between two steps (`check=True`, `STROP_CHECK=1`) found a node whose inputs, attributes or type "
+        "contradict the operator set. The message names the step that produced it. This is a bug in Strop, not in "
+        "your model.",
     ),
     "STR202": Explanation(
         "unknown operator or attribute",

@@ -38,7 +38,7 @@ class Options:
     strips: bool = True  #: let nests that hand large tensors on take turns on strips of rows
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
-    check: bool = False  #: verify the IR between steps
+    check: bool = False  #: verify the IR after every step; nothing is read from the cache then
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
     target: str | None = None  #: name of a shipped machine description; None: this machine
     measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none

@@ -76,7 +76,7 @@ def measured(
     cache = Cache(journal=journal) if options.cache else None
     threads = pipeline.usable_threads(threads, journal)
     key = pipeline.cache_key(graph, pipeline.target_for(options), options, threads)
-    known = pipeline.stored(cache, key) if cache is not None else None
+    known = pipeline.stored(cache, key) if cache is not None and not options.check else None
     if known is not None:
         journal.add("note", "measure", f"measured before: {known.about['measured']}")
         pipeline.tell_memory(known, journal)

@@ -93,7 +93,8 @@ def target_for(options: Options) -> Target:
 def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Compiled:
-    """The program for a graph, from the cache where it is known; `inspect` sees the stages of one that is not.
+    """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
+    stages of one that was not found there.
 
     Nothing is measured here, whatever the options say: `run.measure` has a key of its own.
     """
@@ -101,7 +102,7 @@ def compile_graph(
     threads = usable_threads(threads, journal)
     cache = Cache(journal=journal) if options.cache else None
     key = cache_key(graph, target, replace(options, measure=0.0), threads)
-    compiled = stored(cache, key) if cache is not None else None
+    compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
         stages = run_stages(graph, target, options, journal, threads)
         compiled = generate(stages, target, journal)
@@ -138,10 +139,10 @@ def stored(cache: Cache, key: str) -> Compiled | None:
 
 def run_stages(graph: Graph, target: Target, options: Options, journal: Journal, threads: int) -> Stages:
     """Every step before code generation; under `check`, what each of them made is verified."""
-    with journal.step("simplify"):
-        graph = simplify(graph, journal)
     if options.check:
-        verify_graph(graph, "simplify")
+        verify_graph(graph, "capture")
+    with journal.step("simplify"):
+        graph = simplify(graph, journal, check=options.check)
     with journal.step("lower"):
         algorithms = choose_algorithms(graph, target, threads, options)
         for node, algorithm in algorithms.items():
@@ -182,6 +183,7 @@ def plan_stages(
             journal=journal,
             edits=rest,
             layouts=options.layouts,
+            check=options.check,
         )
     if options.check:
         _verify_plan(planned)
