@@ -20,6 +20,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 DEFAULT_CACHE_LIMIT = 2 * 2**30
 MEASURE_SECONDS = 60.0
+MOST_THREADS = 1024
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 #: options that change no code; `threads` is None or a number, and what it comes to is a part of the cache key by itself
 NOT_IN_CODE = frozenset(("threads", "cache", "check", "max_variants"))
@@ -50,6 +51,9 @@ class Options:
             raise Problem("STR001", f"measure must be True, False or a number of seconds, got {self.measure!r}")
         if self.threads is not None and (not _is_int(self.threads) or self.threads < 1):
             raise Problem("STR001", f"threads must be a positive integer or None, got {self.threads!r}")
+        if self.threads is not None and self.threads > MOST_THREADS:
+            raise Problem("STR001", f"threads must be at most {MOST_THREADS}, got {self.threads}",
+                          help="as many threads as there are cores are the fastest")  # fmt: skip
         if not _is_int(self.max_variants) or self.max_variants < 1:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):

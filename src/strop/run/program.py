@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
-from strop.run.threads import Pool, pool
+from strop.run.threads import Pool, in_child, pool
 
 Tensor = torch.Tensor
 _ALIGNMENT = 64
@@ -146,6 +147,7 @@ class _Memory:
         self.functions = functions
         self.bound: _Bound | None = None
         self.frames: list[_Frame] = []
+        _memories.add(self)
 
     def take(self, bound: _Bound) -> _Frame:
         """A frame for one call, to be given back to `frames`."""
@@ -163,6 +165,19 @@ class _Memory:
         self.frames.append(frame)
         if failed:
             raise OutOfRange("index out of range in self")
+
+
+_memories: weakref.WeakSet[_Memory] = weakref.WeakSet()
+
+
+def _forget_frames() -> None:
+    """In a forked process: frames point to functions of a pool that is gone."""
+    for memory in _memories:
+        memory.functions = memory.functions and pool()
+        memory.frames.clear()
+
+
+in_child(_forget_frames)
 
 
 class NativeProgram:
