@@ -161,7 +161,7 @@ def load(path: str) -> str:
     """What becomes of a file: its program is read and, where its shapes are known or can be made up, captured."""
     from strop.capture.onnx import NeedsValues, OnnxModule, capture
     from strop.core.problem import Problem
-    from strop.run.onnx_model import examples
+    from strop.run.onnx_inputs import examples
 
     try:
         module = OnnxModule(path)

@@ -91,6 +91,7 @@ class Session:
     _stages: Stages | None = None
     _program: LiveProgram | None = None
     _edits: tuple[Pass, ...] = ()
+    _fused: Lowered | None = None  # before the first edit by hand
     _traced: Traced | None = None
     _arguments: Arguments | str = "nothing was traced"
 
@@ -153,19 +154,19 @@ class Session:
     @cached_property
     def stages(self) -> Stages:
         """Everything on the way. A program that came from the cache goes that way again, up to code generation."""
-        threads = self.compiled.threads
         if self._stages is None:
             with self.journal.step("look inside", why="the program came from the cache"):
-                target = pipeline.target_for(self.options)
-                stages = pipeline.run_stages(self._captured, target, self.options, self.journal, threads)
-                measured = self.compiled.about.get("edits")
-                if measured:
-                    edits = Pass.parse_all(measured)
-                    stages = pipeline.plan_stages(
-                        stages.graph, stages.lowered, target, self.options, self.journal, threads, edits
-                    )
-                self._stages = stages
+                self._stages = self._made_again(self.journal)
         return self._stages
+
+    def _made_again(self, journal: Journal) -> Stages:
+        target, threads = pipeline.target_for(self.options), self.compiled.threads
+        stages = pipeline.run_stages(self._captured, target, self.options, journal, threads)
+        measured = self.compiled.about.get("edits")
+        if not measured:
+            return stages
+        edits = Pass.parse_all(measured)
+        return pipeline.plan_stages(stages.graph, stages.lowered, target, self.options, journal, threads, edits)
 
     @property
     def graph(self) -> Graph:
@@ -251,10 +252,13 @@ class Session:
         self._steer((*self._edits, *new))
 
     def why(self, *passes: Pass | str) -> Verdict:
-        """Whether `apply` would take these, and if not, why not."""
+        """Whether `apply` would take these, and if not, why not. Nothing is changed or recorded, wherever the session
+        stands: stages that nobody has looked at yet are made for this answer alone."""
         new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
+        unseen = Journal()
+        stages = self.__dict__.get("stages") or self._stages or self._made_again(unseen)
         try:
-            self._planned((*self._edits, *new))
+            self._planned(stages, (*self._edits, *new), unseen)
         except Problem as problem:
             return no(problem.message, problem.where or "")
         return yes()
@@ -269,18 +273,19 @@ class Session:
         """The applied passes as text: `Session(model, inputs).apply(script)` does the same again."""
         return "\n".join(map(str, self._edits))
 
-    def _planned(self, edits: tuple[Pass, ...]) -> Stages:
-        lowered = self.__dict__.setdefault("_fused", self.stages.lowered)
-        target, threads = pipeline.target_for(self.options), self.compiled.threads
-        return pipeline.plan_stages(self.graph, lowered, target, self.options, self.journal, threads, edits)
+    def _planned(self, stages: Stages, edits: tuple[Pass, ...], journal: Journal) -> Stages:
+        lowered, target = self._fused or stages.lowered, pipeline.target_for(self.options)
+        threads = self.compiled.threads
+        return pipeline.plan_stages(stages.graph, lowered, target, self.options, journal, threads, edits)
 
     def _steer(self, edits: tuple[Pass, ...]) -> None:
-        stages = self._planned(edits)
+        fused = self._fused or self.stages.lowered
+        stages = self._planned(self.stages, edits, self.journal)
         compiled = pipeline.generate(stages, pipeline.target_for(self.options), self.journal)
         assert self._program is not None
         direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
-        self._edits = edits
+        self._edits, self._fused = edits, fused
         self.__dict__.update(stages=stages)
         for derived in ("nests", "preparation"):
             self.__dict__.pop(derived, None)

@@ -30,6 +30,7 @@ def test_an_unreadable_variable_is_named(environ):
         {"threads": 0},
         {"threads": True},
         {"threads": "2"},
+        {"threads": 10_000},
         {"max_variants": 0},
         {"pack": 1},
         {"numerics": "precise"},
@@ -39,6 +40,13 @@ def test_an_unreadable_variable_is_named(environ):
 def test_wrong_values_are_refused(wrong):
     with pytest.raises(Problem, match="STR001"):
         Options.from_environment({}, **wrong)
+
+
+def test_too_many_threads_are_refused_wherever_they_are_asked_for():
+    with pytest.raises(Problem, match="at most 1024, got 10000"):
+        Options.from_environment({"STROP_THREADS": "10000"})
+    with pytest.raises(Problem, match="at most 1024, got 10000"):
+        Options(threads=10_000)
 
 
 def test_an_unknown_option_names_the_known_ones():

@@ -48,6 +48,33 @@ def test_the_line_is_named_and_nothing_else_is_printed(model, code, capfd):
     assert model()(torch.ones(4)) is not None
 
 
+@pytest.mark.parametrize("model", [Branching, ThroughNumpy])
+def test_the_advice_shows_the_line_to_rewrite(model):
+    with pytest.raises(strop.Problem) as caught:
+        strop.compile(model(), (torch.ones(4),))
+    line = _line_of(model)
+    text = Path(__file__).read_text().splitlines()[line - 1].strip()
+    assert f"rewrite `{text}` ({__file__}:{line})" in caught.value.help
+
+
+def _typed_in():
+    names = {"nn": nn}
+    exec("class Typed(nn.Module):\n  def forward(self, x):\n    return x if x.sum() > 0 else -x", names)
+    return names["Typed"]()
+
+
+class ReturnsAnObject(nn.Module):
+    def forward(self, x):
+        return object()
+
+
+@pytest.mark.parametrize("make", [_typed_in, ReturnsAnObject])
+def test_no_line_is_spoken_of_where_none_is_known(make):
+    with pytest.raises(strop.Problem) as caught:
+        strop.compile(make(), (torch.ones(4),))
+    assert str(caught.value.where) == "" and "rewrite" not in caught.value.help and "partial" in caught.value.help
+
+
 @pytest.mark.parametrize("model", [Branching, DataDependentShape])
 def test_partial_compiles_what_can_be(model):
     fast = strop.compile(model(), (torch.ones(4),), partial=True)

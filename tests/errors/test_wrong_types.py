@@ -1,5 +1,6 @@
 """Arguments of the wrong type: a Problem that names the argument, never an AttributeError from our insides."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,9 @@ import torch
 from torch import nn
 
 import strop
+from strop.core.journal import StropWarning
 from strop.core.target import Target
-from strop.run import jit
+from strop.run import jit, pipeline
 
 X = torch.ones(4)
 
@@ -53,12 +55,44 @@ def test_an_input_that_cannot_be_compiled_for(value):
     assert caught.value.code == "STR001" and "tensors and plain values" in caught.value.help
 
 
-@pytest.mark.parametrize("device", ["meta"])
-def test_another_device(device):
-    for model, x in ((nn.Linear(4, 2, device=device), X), (nn.Linear(4, 2), X.to(device))):
-        with pytest.raises(strop.Problem, match=device) as caught:
-            strop.compile(model, (x,))
-        assert caught.value.code == "STR103" and ".to('cpu')" in caught.value.help
+def under_inference_mode() -> nn.Module:
+    with torch.inference_mode():
+        return nn.Linear(4, 2)
+
+
+def sparse() -> nn.Module:
+    model = nn.Linear(4, 2)
+    model.weight = nn.Parameter(model.weight.detach().to_sparse())
+    return model
+
+
+def dense(model: nn.Module) -> nn.Module:
+    model.weight = nn.Parameter(model.weight.detach().to_dense())
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "told", "advice", "follow"),
+    [
+        (lambda: nn.Linear(4, 2, device="meta"), "meta", "to_empty(device='cpu')", lambda m: m.to_empty(device="cpu")),
+        (under_inference_mode, "inference_mode", "copy.deepcopy(model)", copy.deepcopy),
+        (sparse, "layout torch.sparse_coo", ".to_dense()", dense),
+    ],
+)
+def test_a_parameter_that_cannot_be_read_and_advice_that_works(make, told, advice, follow):
+    model = make()
+    with pytest.raises(strop.Problem, match=f"`weight` .*{told}") as caught:
+        strop.compile(model, (X,))
+    assert caught.value.code == "STR103" and advice in caught.value.help
+    strop.compile(follow(model), (X,))
+
+
+def test_an_input_on_another_device_and_advice_that_works():
+    x = X.to("meta")
+    with pytest.raises(strop.Problem, match="lives on `meta`") as caught:
+        strop.compile(nn.Linear(4, 2), (x,))
+    assert caught.value.code == "STR103" and "torch.zeros_like(x, device='cpu')" in caught.value.help
+    strop.compile(nn.Linear(4, 2), (torch.zeros_like(x, device="cpu"),))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +100,7 @@ def test_another_device(device):
     [
         ({"threads": "2"}, "threads must be"),
         ({"threads": 0}, "threads must be"),
+        ({"threads": 10_000}, "threads must be at most"),
         ({"thread": 2}, "no option `thread`"),
         ({"pack": 1}, "pack must be"),
         ({"options": {"threads": 2}}, "`options` must be strop.Options, got dict"),
@@ -103,3 +138,10 @@ def test_a_module_that_is_compiled_already_is_compiled_from_its_original():
     assert twice.original is model
     with torch.no_grad():
         torch.testing.assert_close(twice(torch.ones(3, 4)), model(torch.ones(3, 4)))
+
+
+def test_more_threads_than_cores_can_run_are_not_used(monkeypatch):
+    monkeypatch.setattr(pipeline, "cores", lambda: 1)
+    with pytest.warns(StropWarning, match="64 threads were asked for; the program uses 4"):
+        session = strop.Session(nn.Linear(4, 2).eval(), (X,), threads=64)
+    assert session.compiled.threads in (1, 4)  # 1 where there is no pool

@@ -70,12 +70,11 @@ def test_a_refusal_is_told_once() -> None:
     assert refused[0].subject == "batch_norm"
 
 
-def test_a_step_that_breaks_the_graph_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STROP_CHECK", "1")
+def test_a_step_that_breaks_the_graph_is_named() -> None:
     a = tensor(3)
     broken = Node("relu", (a,), {}, (), "act")
     with pytest.raises(Problem, match="after `break it`"):
-        step("break it", lambda graph, journal: Graph((a,), (), (broken,)), graph_of(a), None)
+        step("break it", lambda graph, journal: Graph((a,), (), (broken,)), graph_of(a), None, check=True)
 
 
 UNARY = ("neg", "abs", "exp", "relu", "sigmoid", "tanh", "floor")

@@ -10,7 +10,7 @@ from onnx_files import MODELS
 from onnx_mutate import MUTATIONS, broken, in_child
 from strop.capture.onnx import OnnxModule, capture
 from strop.core.problem import Problem
-from strop.run.onnx_model import examples
+from strop.run.onnx_inputs import examples
 
 SMALL = ("silero-static", "rapidocr-cls", "magika", "asr-wespeaker", "basic-pitch", "dnsmos-v8")
 

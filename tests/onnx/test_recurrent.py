@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.capture.onnx import OnnxModule, capture
-from strop.run.onnx_model import compile_onnx, examples
+from strop.run.onnx_inputs import examples
+from strop.run.onnx_model import compile_onnx
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

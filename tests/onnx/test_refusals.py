@@ -304,4 +304,4 @@ def test_a_shape_for_an_input_that_does_not_exist():
 
 
 def test_a_shape_that_the_model_cannot_take():
-    assert refusal(mlp("n"), shapes={"x": (2, 9)}).code == "STR124"
+    assert refusal(mlp("n"), shapes={"x": (2, 9)}).code == "STR105"

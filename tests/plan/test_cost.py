@@ -200,6 +200,18 @@ def test_estimates_are_the_same_from_the_cache(tmp_path):
     assert estimate(nest, ZEN4, cache=cache) == first
 
 
+def test_another_llvm_reads_its_own_assembly(tmp_path, monkeypatch):
+    from strop.code import asm
+
+    cache, found = Cache(tmp_path), []
+    for version in ((20, 1, 0), (21, 1, 0)):
+        monkeypatch.setattr(asm.llvm, "llvm_version_info", version)
+        asm._memory.clear()
+        estimate(tiled(5, 2), ZEN4, cache=cache)
+        found.append(len(cache.entries()))
+    assert found[1] == 2 * found[0]
+
+
 # bytes
 
 

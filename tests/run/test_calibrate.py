@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from strop.core.cache import Cache
+from strop.core.journal import StropWarning
 from strop.core.target import Target
 from strop.run import calibrate
 from strop.run.calibrate import Calibration
@@ -55,10 +56,22 @@ def test_what_was_measured_is_found_again(tmp_path):
     assert calibrate.kept(Target.find("znver3"), cache) is None
 
 
-def test_numbers_that_make_no_sense_are_not_taken(tmp_path):
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b'{"ghz": "fast"}',
+        b"[]",
+        b'{"ghz": 0, "bandwidth": [50, 25, 20, 5]}',
+        b'{"ghz": 3.5, "bandwidth": [50, 25, 20, -1]}',
+        b'{"ghz": NaN, "bandwidth": [50, 25, 20, 5]}',
+    ],
+)
+def test_numbers_that_make_no_sense_are_not_taken_and_that_is_said(tmp_path, stored):
     cache = Cache(tmp_path)
-    cache.put(calibrate.key_of(ZEN4), b'{"ghz": "fast"}')
-    assert calibrate.kept(ZEN4, cache) is None
+    cache.put(calibrate.key_of(ZEN4), stored)
+    with pytest.warns(StropWarning, match="holds no measurement"):
+        assert calibrate.kept(ZEN4, cache) is None
+    assert cache.entries() == []
 
 
 def test_this_machine_can_be_measured():

@@ -1,6 +1,7 @@
 """A session shows what the pipeline made, whether it ran now or came from the cache."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -195,3 +196,52 @@ def test_check_mode_verifies_what_each_step_made(monkeypatch):
     with pytest.raises(Problem, match="after `fuse`") as caught:
         strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
     assert caught.value.code == "STR303"
+
+
+@pytest.mark.parametrize("step", ["drop idle mutations", "recognise", "merge linears", "name"])
+def test_check_mode_verifies_every_step_of_simplifying(step, monkeypatch):
+    from strop.graph import simplify as module
+
+    monkeypatch.delenv("STROP_CHECK", raising=False)
+
+    def breaking(graph, journal=None):
+        (last,) = graph.outputs
+        return replace(graph, outputs=(replace(last, types=(replace(last.type, shape=(9, 9)),)),))
+
+    steps = tuple((title, breaking if title == step else change) for title, change in module._STEPS)
+    monkeypatch.setattr(module, "_STEPS", steps)
+    if step == "name":
+        monkeypatch.setattr(module, "name", breaking)
+    options = strop.Options(check=True, cache=False, threads=1)
+    with pytest.raises(Problem, match=f"after `{step}`"):
+        strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
+
+
+def test_check_mode_looks_at_a_program_that_is_in_the_cache_too(monkeypatch, tmp_path):
+    monkeypatch.setenv("STROP_CACHE", str(tmp_path))
+    x, options = torch.randn(2, 24), strop.Options(threads=1)
+    strop.Session(Net().eval(), (x,), options=options)
+    assert strop.Session(Net().eval(), (x,), options=options).cache_hit
+    assert not strop.Session(Net().eval(), (x,), options=replace(options, check=True)).cache_hit
+
+
+@pytest.mark.parametrize("steered", [False, True])
+@pytest.mark.parametrize("cached", [False, True])
+def test_asking_why_leaves_no_trace(cached, steered, monkeypatch, tmp_path):
+    monkeypatch.setenv("STROP_CACHE", str(tmp_path))
+    x, net = torch.randn(2, 24), Net().eval()
+    if cached:
+        strop.Session(net, (x,), threads=1)
+    session = strop.Session(net, (x,), threads=1)
+    assert session.cache_hit == cached
+    if steered:
+        session.apply("plain{nest=second.linear}")
+
+    def looks():
+        files = sorted((str(file), file.stat().st_mtime_ns) for file in tmp_path.rglob("*"))
+        return dict(session.__dict__), list(session.journal.events), session.script(), files
+
+    before = looks()
+    assert not session.why("unroll{nest=second.linear loop=nowhere}")
+    assert session.why()
+    assert looks() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import traceback
 import warnings
 from collections.abc import Mapping
@@ -106,7 +107,7 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
     )  # fmt: skip
 
 
-_PARTIAL = "rewrite that line, or pass partial=True to compile what can be and leave the rest to eager"
+_PARTIAL = "pass partial=True to compile what can be and leave the rest to eager"
 
 
 def _check(module: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
@@ -120,7 +121,8 @@ def _check(module: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
     state = [*module.named_parameters(), *module.named_buffers(), *((f"input {i}", t) for i, t in enumerate(tensors))]
     for name, tensor in state:
         if tensor.device.type != "cpu":
-            raise Problem("STR103", f"{name} lives on {tensor.device}", help="move model and inputs with .to('cpu')")
+            raise Problem("STR103", f"{name} lives on {tensor.device}",
+                          help="make it on the CPU" if tensor.is_meta else "move it with .to('cpu')")  # fmt: skip
 
 
 def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.export.ExportedProgram:
@@ -166,8 +168,16 @@ def _explained(error: Exception) -> Problem:
     where = Origin(file, line)
     if type(error).__name__ == "GuardOnDataDependentSymNode":
         return Problem("STR106", f"the model's control flow or a shape depends on data: {reason}", where=where,
-                       help=_PARTIAL)  # fmt: skip
-    return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_PARTIAL)
+                       help=_next_step(file, line))  # fmt: skip
+    return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_next_step(file, line))
+
+
+def _next_step(file: str, line: int) -> str:
+    """What the user can do; the line is shown where there is one to be read."""
+    text = linecache.getline(file, line).strip() if file else ""
+    if not text:
+        return _PARTIAL
+    return f"rewrite `{text}` ({file}:{line}), or {_PARTIAL}"
 
 
 def _is_ours(file: str) -> bool:

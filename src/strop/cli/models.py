@@ -107,6 +107,7 @@ def bench(
     Mode.json = json
     json_path = output or ("-" if json else None)
     with working("", silent=True):
+        Options.from_environment(threads=threads)
         if ops:
             from strop.run.bench_ops import main as measure
 

@@ -74,13 +74,15 @@ class Stretch:
 def read_tile(tile: Nest, target: Target, cache: Cache | None = None) -> Stretch:
     """What a tile costs the core; remembered by its text, in this process and in a cache."""
     function = emit(serial(tile), "tile", target)
-    key = hashlib.sha256(f"{function.text}\0{target.key}\0{target.ports!r}\0{_own_text()}".encode()).hexdigest()
+    text, rounds = _module_text(function, target), trips(tile)
+    parts = (text, rounds, target.instruction_set, target.ports, llvm.llvm_version_info, _own_text())
+    key = hashlib.sha256(repr(parts).encode()).hexdigest()
     known = _memory.get(key)
     if known is None and cache is not None:
         stored = cache.get(key)
         known = _memory[key] = Stretch.from_json(json.loads(stored)) if stored is not None else None
     if known is None:
-        known = _memory[key] = analyse(_compile(function, target), trips(tile), target.ports)
+        known = _memory[key] = analyse(_compile(text, target), rounds, target.ports)
         if cache is not None:
             cache.put(key, json.dumps(known.to_json()).encode())
     return known
@@ -91,7 +93,9 @@ _memory: dict[str, Stretch | None] = {}
 
 @functools.cache
 def _own_text() -> str:
-    return "".join(Path(file).read_text() for file in (__file__, instructions.__file__, simulate.__file__))
+    """A digest of what reads and simulates assembly."""
+    files = (__file__, instructions.__file__, simulate.__file__)
+    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files)).hexdigest()
 
 
 def serial(nest: Nest) -> Nest:
@@ -141,9 +145,12 @@ def _machine(target: Target) -> llvm.TargetMachine:
     )
 
 
-def _compile(function: Function, target: Target) -> str:
+def _module_text(function: Function, target: Target) -> str:
     public = function.text.replace("define internal void", "define void")
-    text = "\n".join([public, *sorted(function.declarations), attributes(target)])
+    return "\n".join([public, *sorted(function.declarations), attributes(target)])
+
+
+def _compile(text: str, target: Target) -> str:
     with _lock:
         machine = _machine(target)
         module = llvm.parse_assembly(text)

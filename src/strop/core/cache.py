@@ -101,10 +101,10 @@ class Cache:
         self._evict(keep=path)
         return True
 
-    def discard(self, key: str, why: str) -> None:
-        """Delete an entry that its reader can make nothing of."""
+    def discard(self, key: str, why: str, instead: str = "compiling anew") -> None:
+        """Delete an entry that its reader can make nothing of; `instead` is what the reader does then."""
         self._remove(self._path(key))
-        self._tell(f"entry {key[:12]} {why} and is deleted; compiling anew", "STR501", key=key)
+        self._tell(f"entry {key[:12]} {why} and is deleted; {instead}", "STR501", key=key)
 
     def entries(self) -> list[Entry]:
         """What is stored, least recently used first."""

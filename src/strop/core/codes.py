@@ -69,9 +69,9 @@ CODES: dict[str, Explanation] = {
     "STR101": Explanation(
         "the model cannot be exported",
         "`torch.export` could not turn the model into one graph, most often because Python code branches on the "
-        "value of a tensor or calls into a library that cannot be traced. The message names the line and torch's "
-        "reason. Rewrite that line, or pass `partial=True`: then Dynamo splits the model around it and Strop "
-        "compiles the pieces.",
+        "value of a tensor or calls into a library that cannot be traced. The message holds torch's reason, and the "
+        "line of the model where torch tells it. Rewrite what is named there, or pass `partial=True`: then Dynamo "
+        "splits the model around it and Strop compiles the pieces.",
     ),
     "STR102": Explanation(
         "example inputs are missing",
@@ -79,9 +79,11 @@ CODES: dict[str, Explanation] = {
         "with one entry per positional argument of `forward`; their values do not matter.",
     ),
     "STR103": Explanation(
-        "unsupported device",
-        "A parameter or an input lives on a device other than the CPU. Strop generates CPU code. Move the model and "
-        "its inputs with `.to('cpu')`, or keep running that part in eager mode.",
+        "unsupported device or kind of tensor",
+        "Strop generates CPU code on dense tensors whose changes it can see. A parameter or an input lives on another "
+        "device (move it with `.to('cpu')`), has no values (a meta tensor: make it on the CPU), is sparse "
+        "(`.to_dense()`), was made under `torch.inference_mode` (make the model outside of it, or compile "
+        "`copy.deepcopy(model)`), or is of a class of its own. The message names it and what to do.",
     ),
     "STR104": Explanation(
         "unsupported dtype",
@@ -141,8 +143,9 @@ CODES: dict[str, Explanation] = {
     ),
     "STR201": Explanation(
         "the graph broke its own rules",
-        "A verifier between two steps (`STROP_CHECK=1`) found a node whose inputs, attributes or type contradict "
-        "the operator set. The message names the step that produced it. This is a bug in Strop, not in your model.",
+        "A verifier between two steps (`check=True`, `STROP_CHECK=1`) found a node whose inputs, attributes or type "
+        "contradict the operator set. The message names the step that produced it. This is a bug in Strop, not in "
+        "your model.",
     ),
     "STR202": Explanation(
         "unknown operator or attribute",

@@ -21,6 +21,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 DEFAULT_CACHE_LIMIT = 2 * 2**30
 MEASURE_SECONDS = 60.0
+MOST_THREADS = 1024
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 Numerics = Literal["default", "exact", "fast"]
 #: where an algorithm may be used: nowhere, where an analysis of the graph allows it, or wherever it is faster
@@ -35,6 +36,8 @@ ALGORITHMS: Mapping[str, Mapping[Numerics, Use]] = {
 }
 #: those for matrix products, which `torch.set_float32_matmul_precision` speaks of
 PRODUCTS = ("strassen", "pairs", "compact")
+#: options that change no code; `threads` is None or a number, and what it comes to is a part of the cache key by itself
+NOT_IN_CODE = frozenset(("threads", "cache", "check", "max_variants"))
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Options:
     strips: bool = True  #: let nests that hand large tensors on take turns on strips of rows
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
-    check: bool = False  #: verify the IR between steps
+    check: bool = False  #: verify the IR after every step; nothing is read from the cache then
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
     target: str | None = None  #: name of a shipped machine description; None: this machine
     measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
@@ -63,6 +66,9 @@ class Options:
             raise Problem("STR001", f"measure must be True, False or a number of seconds, got {self.measure!r}")
         if self.threads is not None and (not _is_int(self.threads) or self.threads < 1):
             raise Problem("STR001", f"threads must be a positive integer or None, got {self.threads!r}")
+        if self.threads is not None and self.threads > MOST_THREADS:
+            raise Problem("STR001", f"threads must be at most {MOST_THREADS}, got {self.threads}",
+                          help="as many threads as there are cores are the fastest")  # fmt: skip
         if not _is_int(self.max_variants) or self.max_variants < 1:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):
@@ -130,9 +136,10 @@ class Options:
 
     @property
     def code_key(self) -> str:
-        """The part that generated code depends on, for the cache key."""
-        algorithms = " ".join(f"{name}={self.use(name)}" for name in ALGORITHMS)
-        return f"pack={self.pack} {algorithms} strips={self.strips} layouts={self.layouts} target={self.target}"
+        """The part that generated code depends on, for the cache key: every option but those of `NOT_IN_CODE`."""
+        used = [(name, self.use(name)) for name in ALGORITHMS]
+        others = [f.name for f in fields(self) if f.name not in (*NOT_IN_CODE, *ALGORITHMS, "numerics")]
+        return repr([*used, *((name, getattr(self, name)) for name in others)])
 
 
 def cache_limit(environ: Mapping[str, str] | None = None) -> int:

@@ -7,7 +7,7 @@ znver3 were measured; the others are rounded from the vendors' optimisation guid
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from strop.core.dtypes import SIZES
 from strop.core.ports import PORTS, Ports
@@ -73,7 +73,12 @@ class Target:
 
     @property
     def key(self) -> str:
-        """What generated code depends on, for the cache key."""
+        """Everything that plans and code depend on, for the cache key: every field, and the ports."""
+        return repr((astuple(self), self.ports))
+
+    @property
+    def instruction_set(self) -> str:
+        """What decides whether code runs, and what LLVM makes of a text."""
         return f"{self.triple} {self.cpu} {self.features} {self.vector_bits}x{self.vector_registers}"
 
     def lanes(self, dtype: str) -> int:

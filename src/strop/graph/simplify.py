@@ -2,13 +2,12 @@
 
     graph = simplify(graph, journal)
 
-The steps are repeated until none changes anything, so that simplifying twice is simplifying once. Under
-`STROP_CHECK=1` the verifier runs after each and names the step that broke the graph.
+The steps are repeated until none changes anything, so that simplifying twice is simplifying once. With `check` the
+verifier runs after each and names the step that broke the graph.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -28,30 +27,24 @@ Step = Callable[[Graph, Recorder | None], Graph]
 _ROUNDS = 10
 
 
-def simplify(graph: Graph, journal: Recorder | None = None) -> Graph:
+def simplify(graph: Graph, journal: Recorder | None = None, *, check: bool = False) -> Graph:
     """The same program in fewer, larger operators; results equal up to rounding."""
     journal = LastWord(journal)
-    graph = step("name", name, graph, journal)
+    graph = step("name", name, graph, journal, check)
     for _ in range(_ROUNDS):
         before = graph.key
-        graph = step("drop idle mutations", drop_idle_mutations, graph, journal)
-        graph = step("tidy", _apply(tidy), graph, journal)
-        graph = step("share", share, graph, journal)
-        graph = step("recognise", _apply(tidy + recognise.rules), graph, journal)
-        graph = step("fold into parameters", _apply(tidy + recognise.rules + parameters.rules), graph, journal)
-        graph = step("filters and images", _apply(transposed.rules + filters.rules + resample.rules), graph, journal)
-        graph = step("share", share, graph, journal)
-        graph = step("merge linears", merge_linears, graph, journal)
+        for title, change in _STEPS:
+            graph = step(title, change, graph, journal, check)
         if graph.key == before:
             journal.close()
-            return step("name", name, graph, journal)
+            return step("name", name, graph, journal, check)
     raise Problem("STR201", f"simplify did not come to rest in {_ROUNDS} rounds")
 
 
-def step(title: str, change: Step, graph: Graph, journal: Recorder | None) -> Graph:
+def step(title: str, change: Step, graph: Graph, journal: Recorder | None, check: bool) -> Graph:
     """One named step; verified when asked for."""
     result = change(graph, journal)
-    if os.environ.get("STROP_CHECK") == "1":
+    if check:
         verify(result, title)
     return result
 
@@ -68,6 +61,18 @@ def apply_rules(graph: Graph, rules: Rules, journal: Recorder | None = None) -> 
 
 def _apply(rules: Rules) -> Step:
     return lambda graph, journal: apply_rules(graph, rules, journal)
+
+
+_STEPS: tuple[tuple[str, Step], ...] = (
+    ("drop idle mutations", drop_idle_mutations),
+    ("tidy", _apply(tidy)),
+    ("share", share),
+    ("recognise", _apply(tidy + recognise.rules)),
+    ("fold into parameters", _apply(tidy + recognise.rules + parameters.rules)),
+    ("filters and images", _apply(transposed.rules + filters.rules + resample.rules)),
+    ("share", share),
+    ("merge linears", merge_linears),
+)
 
 
 def name(graph: Graph, journal: Recorder | None = None) -> Graph:

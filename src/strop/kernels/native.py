@@ -57,7 +57,7 @@ def _compiled(
     parts = ("kernel", name, numbers, target.key, options.code_key, threads, pipeline.fingerprint())
     key = hashlib.sha256(repr(parts).encode()).hexdigest()
     cache = Cache(journal=journal) if options.cache else None
-    stored = pipeline.stored(cache, key) if cache is not None else None
+    stored = pipeline.stored(cache, key) if cache is not None and not options.check else None
     if stored is not None:
         return stored
     lowered = KERNELS[name](*numbers)

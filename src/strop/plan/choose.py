@@ -21,6 +21,7 @@ from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step
 from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import Plain, ready
+from strop.loops.verify import verify
 from strop.plan.calls import Call, PlannedStep, rename
 from strop.plan.cost import guess
 from strop.plan.layouts import choose_layouts
@@ -62,11 +63,16 @@ def plan(
     journal: Journal,
     edits: Sequence[Pass] = (),
     layouts: Layouts = "joint",
+    check: bool = False,
 ) -> Plan:
-    """Choose for the whole program. `edits` are passes on nests, by hand, after those that are chosen for them."""
+    """Choose for the whole program. `edits` are passes on nests, by hand, after those that are chosen for them. With
+    `check`, the nests are verified once they have layouts."""
     once, steps = split_parameters(list(lowered.nests))
     scheduler = _Scheduler(target, threads, pack, journal, edits)
     chosen = choose_layouts(steps, lowered.layouts, target.lanes("f32"), scheduler.price, layouts)
+    if check:
+        verify(once, "layouts")
+        verify(chosen.steps, "layouts", (buffer for nest in once for buffer in nest.writes))
     for name, layout in chosen.layouts.items():
         journal.add("choice", name, chosen.names[name] + (", zeros around" if layout.padded else ""))
     prepare = [call for nest in once for part in scheduler.calls(nest) for call in part]

@@ -57,7 +57,7 @@ def is_abroad(options: Options) -> bool:
     if not options.target:
         return False
     here, there = jit.described_host(), Target.find(options.target)
-    return there.key != here.key
+    return there.instruction_set != here.instruction_set
 
 
 def compile_abroad(

@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -154,7 +155,7 @@ def _read_text(target: Target) -> str:
 
 def key_of(target: Target) -> str:
     """What the machine says of itself, as a key of the cache."""
-    facts = f"calibration {target.key} {target.l1} {target.l2} {target.l3}"
+    facts = f"calibration {target.instruction_set} {target.l1} {target.l2} {target.l3}"
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
@@ -163,13 +164,17 @@ def keep(found: Calibration, target: Target, cache: Cache) -> bool:
 
 
 def kept(target: Target, cache: Cache) -> Calibration | None:
-    """What was measured before; None where nothing was, or where it makes no sense."""
+    """What was measured before; None where nothing was, or where it makes no sense (then it is deleted)."""
     stored = cache.get(key_of(target))
     if stored is None:
         return None
     try:
         facts = json.loads(stored)
-        a, b, c, d = map(float, facts["bandwidth"])
-        return Calibration(float(facts["ghz"]), (a, b, c, d), bool(facts.get("steady", True)))
-    except (KeyError, TypeError, ValueError):
+        a, b, c, d = rates = tuple(map(float, facts["bandwidth"]))
+        ghz = float(facts["ghz"])
+        if not all(0 < number < math.inf for number in (ghz, *rates)):
+            raise ValueError(f"{ghz} GHz, {rates} bytes per cycle")
+        return Calibration(ghz, (a, b, c, d), bool(facts.get("steady", True)))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        cache.discard(key_of(target), f"holds no measurement of this machine ({error})", instead="described as shipped")
         return None

@@ -21,9 +21,11 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.run.state import Snapshot, State
+from strop.run.threads import is_forked
 from strop.run.twin import twin_of
 from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
 
+ALONE = "runs on one thread: this process was forked, and the pool of threads stayed behind"
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
@@ -69,9 +71,10 @@ class Dispatcher:
         arguments = take_apart(args, kwargs)
         snapshot = self.state.current()
         if isinstance(arguments, str):
-            raise Problem("STR001", arguments, help="tensors and plain values (numbers, strings, None) can be compiled")
+            raise Problem("STR001", arguments,
+                          help="dense tensors and plain values (numbers, strings, None) can be compiled")  # fmt: skip
         if snapshot.obstacle:
-            raise Problem("STR103", snapshot.obstacle, help="move the model with .to('cpu') before compiling it")
+            raise Problem("STR103", snapshot.obstacle.why, help=snapshot.obstacle.help)
         if snapshot.training:
             self.journal.add("note", self._name, "compiled in training mode; call .eval() first for inference")
         self._variant(snapshot, arguments, args, kwargs)
@@ -87,6 +90,9 @@ class Dispatcher:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The long way: any arguments, any state."""
+        if is_forked() and ALONE not in self._said:
+            self._said.add(ALONE)
+            self.journal.add("note", self._name, ALONE)
         found = self._serve(args, kwargs)
         if isinstance(found, str):
             return self._eager(found, args, kwargs)
@@ -114,7 +120,7 @@ class Dispatcher:
             return arguments
         snapshot = self.state.current()
         if snapshot.obstacle:
-            return snapshot.obstacle
+            return snapshot.obstacle.why
         if torch.is_grad_enabled() and _needs_grad(arguments.tensors, snapshot):
             return "gradients are needed; call it under torch.no_grad() or torch.inference_mode()"
         try:

@@ -26,8 +26,10 @@ from strop.capture.whole import keeping_whole
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
+from strop.run.dispatch import ALONE
 from strop.run.outputs import Alias, Computed, Output, trace_back
 from strop.run.state import Supplied
+from strop.run.threads import is_forked
 from strop.run.variants import Build, Traced, Variant, Variants
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
@@ -116,6 +118,9 @@ class Piece:
         return call
 
     def call(self, args: tuple[Any, ...]) -> Any:
+        if is_forked() and ALONE not in self._said:
+            self._said.add(ALONE)
+            self.owner.journal.add("note", self._name, ALONE)
         leaves = [args[i] for i in self.given]
         parameters = [args[i] for i in self.static]
         if any(map(Tensor.is_inference, parameters)):

@@ -130,7 +130,8 @@ def _checked(model: object, args: object, kwargs: object) -> tuple[tuple[Any, ..
     _check_signature(model, given, named)
     for leaf in pytree.tree_leaves((given, named)):
         if isinstance(leaf, Tensor) and not leaf.is_cpu:
-            raise Problem("STR103", f"an example input lives on `{leaf.device}`", help="move it with .to('cpu')")
+            raise Problem("STR103", f"an example input lives on `{leaf.device}`",
+                          help="its values do not matter: torch.zeros_like(x, device='cpu') will do")  # fmt: skip
     return given, named
 
 

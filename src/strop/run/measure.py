@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -68,20 +68,29 @@ class _Group:
             yield from (renamed(one, call.source, actual) for one in passes)
 
 
-def improve(
-    graph: Graph, compiled: Compiled, stages: Stages | None, options: Options, journal: Journal, threads: int
-) -> tuple[Compiled, Stages | None]:
-    """The program, or a faster one that measuring finds within `options.measure` seconds; remembered in the cache."""
-    if "measured" in compiled.about:
-        journal.add("note", "measure", f"measured before: {compiled.about['measured']}")
-        return compiled, stages
+def measured(
+    graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
+) -> Compiled:
+    """The fastest program that measuring finds within `options.measure` seconds; remembered in the cache under a key of
+    its own. `inspect` sees the stages of one that was not found there."""
+    cache = Cache(journal=journal) if options.cache else None
+    threads = pipeline.usable_threads(threads, journal)
+    key = pipeline.cache_key(graph, pipeline.target_for(options), options, threads)
+    known = pipeline.stored(cache, key) if cache is not None and not options.check else None
+    if known is not None:
+        journal.add("note", "measure", f"measured before: {known.about['measured']}")
+        pipeline.tell_memory(known, journal)
+        return known
+    seen: list[Stages] = []
+    compiled = pipeline.compile_graph(graph, options, journal, threads, seen.append)
     with journal.step("measure"):
-        search = _Search(graph, compiled, stages, options, journal, threads)
+        search = _Search(graph, compiled, seen[0] if seen else None, options, journal, threads)
         found = search.run()
-    if options.cache:
-        key = pipeline.cache_key(graph, search.target, options, threads)
-        Cache(journal=journal).put(key, found.to_bytes())
-    return found, search.stages
+    if cache is not None:
+        cache.put(key, found.to_bytes())
+    if inspect is not None:
+        inspect(search.stages)
+    return found
 
 
 class _Search:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,7 @@ from strop.capture.onnx import (
     bound,
     capture,
 )
-from strop.capture.onnx_file import memory
-from strop.capture.onnx_ops.element_types import HALF, as_numpy, carried, from_numpy
+from strop.capture.onnx_ops.element_types import HALF, as_numpy
 from strop.capture.onnx_parts import Part, Rounds, Runner
 from strop.core.config import Options
 from strop.core.journal import Journal
@@ -41,6 +40,7 @@ from strop.core.problem import Problem
 from strop.run.dispatch import Dispatcher, Hot, take_apart
 from strop.run.entry import default_build
 from strop.run.module import CompiledModule
+from strop.run.onnx_inputs import Shapes, checked, describe, examples, fitting
 from strop.run.onnx_rounds import ShortWays, repeat
 from strop.run.onnx_short import Arrays, Usual, is_plain, serves
 from strop.run.onnx_stages import Staged
@@ -48,13 +48,10 @@ from strop.run.onnx_texts import Texts
 from strop.run.outputs import Alias, Computed, Output, Plain
 from strop.run.variants import Build, Trace, Traced
 
-#: examples with more elements are zeros, which take no memory until they are written to
-LARGEST_EXAMPLE = 2**26
 #: a floating-point input with more elements is not bound to its value
 SMALLEST_DATA = 8
 #: nor is one of integers (sizes, axes, paddings), unless the model does not run in stages
 MOST_SIZES = 16
-Shapes = Mapping[str, Sequence[int]]
 
 
 class Constant(Plain):
@@ -104,7 +101,7 @@ class CompiledOnnx(CompiledModule):
         if len(args) == 1 and not kwargs and isinstance(args[0], Mapping):
             return self.run(args[0])
         if self._staged is not None and not kwargs and not any(self._call_hooks) and not is_compiling():
-            return self._staged(*args)
+            return self._staged(*self._fitting(args))
         usual = self._usual
         try:
             if usual is not None and not kwargs and usual.fits(args, self._dispatcher.state, self._call_hooks):
@@ -161,10 +158,8 @@ class CompiledOnnx(CompiledModule):
         unknown = next((name for name in feeds if name not in self.input_names), None)
         if unknown is not None:
             raise Problem("STR105", f"the model has no input `{unknown}`", help=self._expected())
-        missing = next((p for p in self._ports[: self._model.required] if p.name not in feeds), None)
-        if missing is not None and missing.kind != "optional":
-            raise Problem("STR105", f"the input `{missing.name}` is missing", help=self._expected())
-        args = [_checked(feeds.get(port.name), port) for port in self._ports]
+        self._check_present([feeds.get(port.name) for port in self._ports])
+        args = [checked(feeds.get(port.name), port) for port in self._ports]
         while len(args) > self._model.required and args[-1] is None:
             args.pop()
         given = [(port.name, feeds.get(port.name)) for port in self._ports[: len(args)]]
@@ -204,6 +199,7 @@ class CompiledOnnx(CompiledModule):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = tuple(self.arguments({**dict(zip(self.input_names, args)), **kwargs}))
+        args = self._fitting(args)
         if self._staged is not None:
             return self._staged(*args)
         try:
@@ -250,12 +246,26 @@ class CompiledOnnx(CompiledModule):
                 self._failed[arguments.key] = needs.problem
                 raise needs.problem from needs
 
+    def _fitting(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments by position, as the file declares them. What a part gets was checked when the model got it."""
+        if isinstance(self._model, Part):
+            return args
+        self._check_present(args)
+        found = tuple([fitting(arg, port) for arg, port in zip(args, self._ports)])
+        return args if all(map(is_, found, args)) else (*found, *args[len(found) :])
+
+    def _check_present(self, args: Sequence[Any]) -> None:
+        for port, arg in zip(self._ports[: self._model.required], args):
+            if arg is None and port.kind != "optional":
+                raise Problem("STR105", f"the input `{port.name}` is missing", help=self._expected())
+
     def _uncaptured(self, args: tuple[Any, ...], problem: Problem) -> Any:
         """A call that no single program serves: in stages where preparing it found some, else step by step."""
         if self._staged is not None:
             return self._staged(*args)
+        result = self._original(*args)  # where it raises, it is not for the want of native code: nothing to tell
         self.journal.warn("fallback", self._model.name, f"runs eager: {problem}")
-        return self._original(*args)
+        return result
 
     def _divide(self, args: tuple[Any, ...], needs: NeedsValues) -> None:
         """Prepare to run in stages what cannot be captured whole."""
@@ -351,7 +361,7 @@ def compile_onnx(
         given = examples(model, shapes or {}, demand=bool(shapes))
     if given is not None:
         try:
-            made.prepare(*(_tensor(value) for value in given), binding=not invented)
+            made.prepare(*made._fitting(tuple(given)), binding=not invented)
         except Problem as problem:
             if problem.code != "STR106":
                 raise
@@ -365,43 +375,6 @@ def loaded(path: str, shapes: Shapes) -> tuple[OnnxModule, tuple[Any, ...]]:
     given = examples(model, shapes)
     assert given is not None
     return model, CompiledOnnx(model, Options.from_environment(), Journal(), default_build).bound(*given)
-
-
-def examples(model: OnnxModule, shapes: Shapes, *, demand: bool = True) -> tuple[Tensor, ...] | None:
-    """Inputs of the declared element types and shapes; None where an extent is open, or a Problem with `demand`."""
-    unknown = next((name for name in shapes if name not in {port.name for port in model.inputs}), None)
-    if unknown is not None:
-        raise Problem("STR001", f"the model has no input `{unknown}`",
-                      help="it takes: " + ", ".join(map(describe, model.inputs)))  # fmt: skip
-    made = []
-    generator = torch.Generator().manual_seed(0)
-    for port in model.inputs[: model.required]:
-        shape = tuple(shapes[port.name]) if port.name in shapes else port.static
-        if shape is None or port.dtype is None:
-            if not demand:
-                return None
-            raise Problem("STR102", f"the input {describe(port)} has no fixed shape",
-                          help=f"give it: --shape {port.name}=1,3,224,224, or shapes={{…}}")  # fmt: skip
-        if prod(shape) * port.dtype.itemsize > memory():
-            raise Problem("STR124", f"the input {describe(port)} is larger than this machine's memory",
-                          where=f"input `{port.name}`", help="give it a smaller shape")  # fmt: skip
-        made.append(_example(shape, port.dtype, generator))
-    return tuple(made)
-
-
-def _example(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
-    if prod(shape) > LARGEST_EXAMPLE:
-        return torch.zeros(shape, dtype=dtype)
-    if dtype.is_floating_point:
-        return torch.rand(shape, generator=generator).to(dtype)
-    return torch.ones(shape, dtype=dtype)
-
-
-def describe(port: Port) -> str:
-    shape = "?" if port.shape is None else ",".join("?" if e is None else str(e) for e in port.shape)
-    dtype = str(port.dtype).removeprefix("torch.") if port.dtype else "string"
-    dtype = "float16" if port.element_type == HALF else dtype
-    return f"`{port.name}`: {dtype}[{shape}]"
 
 
 def _output(output: Fixed | Given | Made, *, shared: bool) -> Output:
@@ -418,39 +391,9 @@ def _bindable(value: Any, most: int = MOST_SIZES) -> bool:
     return isinstance(value, Tensor) and value.numel() <= (SMALLEST_DATA if value.is_floating_point() else most)
 
 
-def _tensor(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_tensor(item) for item in value]
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
-        return from_numpy(value)
-    return value
-
-
 def _held(value: Any, port: Port) -> Any:
     """A result as a tensor of the declared type where torch has it."""
     return value.to(torch.float16) if isinstance(value, Tensor) and port.element_type == HALF else value
-
-
-def _checked(value: Any, port: Port) -> Any:
-    """An argument as a tensor of the type that the model declares."""
-    if value is None:
-        return None
-    if isinstance(value, (bool, int, float, np.generic)):
-        value = np.asarray(value)
-    given = str(getattr(value, "dtype", "")).removeprefix("torch.")
-    value = carried(_tensor(value))
-    if not isinstance(value, Tensor) or port.kind != "tensor" or port.dtype is None:
-        return value
-    if value.dtype != port.dtype or (port.element_type == HALF) != (given == "float16"):
-        raise Problem("STR105", f"the input {describe(port)} was given as {given}", help="convert it first")
-    if port.shape is not None and len(port.shape) != value.dim():
-        raise Problem("STR105", f"the input {describe(port)} was given a shape of {list(value.shape)}",
-                      help="the number of dimensions differs")  # fmt: skip
-    wrong = next((i for i, e in enumerate(port.shape or ()) if isinstance(e, int) and e != value.shape[i]), None)
-    if wrong is not None:
-        raise Problem("STR105", f"the input {describe(port)} was given a shape of {list(value.shape)}",
-                      help=f"dimension {wrong} is fixed by the model")  # fmt: skip
-    return value
 
 
 def _name(source: Any) -> str:

@@ -39,7 +39,7 @@ from strop.plan.calls import Call, rename
 from strop.plan.choose import Plan, plan
 from strop.plan.strips import Strips
 from strop.run import jit
-from strop.run.threads import pool
+from strop.run.threads import cores, pool
 
 
 @dataclass
@@ -93,12 +93,16 @@ def target_for(options: Options) -> Target:
 def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Compiled:
-    """The program for a graph, from the cache where it is known; `inspect` sees the stages of one that is not."""
+    """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
+    stages of one that was not found there.
+
+    Nothing is measured here, whatever the options say: `run.measure` has a key of its own.
+    """
     target = target_for(options)
     threads = usable_threads(threads, journal)
     cache = Cache(journal=journal) if options.cache else None
-    key = cache_key(graph, target, options, threads)
-    compiled = stored(cache, key) if cache is not None else None
+    key = cache_key(graph, target, replace(options, measure=0.0), threads)
+    compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
         stages = run_stages(graph, target, options, journal, threads)
         compiled = generate(stages, target, journal)
@@ -106,15 +110,24 @@ def compile_graph(
             cache.put(key, compiled.to_bytes())
         if inspect is not None:
             inspect(stages)
-    journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
+    tell_memory(compiled, journal)
     return compiled
 
 
+def tell_memory(compiled: Compiled, journal: Journal) -> None:
+    journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
+
+
 def usable_threads(threads: int, journal: Journal) -> int:
-    """As many as asked for, where there is a pool of threads to join."""
+    """As many as asked for, where there is a pool of threads to join, and cores for them to take turns on."""
     if threads > 1 and pool() is None:
         journal.add("note", "threads", "no OpenMP runtime is loaded: the program runs on one thread")
         return 1
+    most = THREADS_PER_CORE * cores()
+    if threads > most:
+        told = f"{threads} threads were asked for; the program uses {most}, as this process may run on {cores()} cores"
+        journal.warn("note", "threads", told)
+        return most
     return threads
 
 
@@ -131,10 +144,10 @@ def stored(cache: Cache, key: str) -> Compiled | None:
 
 def run_stages(graph: Graph, target: Target, options: Options, journal: Journal, threads: int) -> Stages:
     """Every step before code generation; under `check`, what each of them made is verified."""
-    with journal.step("simplify"):
-        graph = simplify(graph, journal)
     if options.check:
-        verify_graph(graph, "simplify")
+        verify_graph(graph, "capture")
+    with journal.step("simplify"):
+        graph = simplify(graph, journal, check=options.check)
     with journal.step("lower"):
         lowered = lower(graph, choose_algorithms(graph, target, threads, options, journal))
     if options.check:
@@ -172,6 +185,7 @@ def plan_stages(
             journal=journal,
             edits=rest,
             layouts=options.layouts,
+            check=options.check,
         )
     if options.check:
         _verify_plan(planned)
@@ -198,6 +212,8 @@ def named(step: Call | LibraryCall) -> Nest | LibraryCall:
     return replace(nest, name=step.name, origin=step.source.origin, note=step.source.note)
 
 
+#: with more of them they mostly wait for each other: 1024 threads on two cores took 31 s for what two did in 50 ms
+THREADS_PER_CORE = 4
 #: does nothing; what calling it costs is what calling any entry costs
 IDLE = "strop_idle"
 
@@ -298,12 +314,16 @@ def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
     types = tuple((t.dtype, t.shape) for t in node.types)
     shapes = tuple((b.dtype, b.shape) for b in call.inputs)
     outputs = tuple(places.slots[b] for b in call.outputs)
-    return ("library", node.op, dict(node.attrs), types, shapes, tuple(map(where, call.inputs)), outputs, node.name)
+    return ("library", node.op, dict(node.attrs), types, shapes, tuple(map(where, call.inputs)), outputs)
 
 
 def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:
-    """A hash of everything that the code depends on; parameter values are not among it."""
-    parts = (graph.key, target.key, options.code_key, threads, fingerprint())
+    """A hash of everything that the code depends on; parameter values are not among it.
+
+    Names are not either, as programs hold none; only a measured one does, which is stored with its schedules.
+    """
+    names = graph.names_key if options.measure else ""
+    parts = (graph.key, names, target.key, options.code_key, threads, fingerprint())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import threading
+import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
-from strop.run.threads import Pool, pool
+from strop.run.threads import Pool, in_child, pool
 
 Tensor = torch.Tensor
 _ALIGNMENT = 64
@@ -64,14 +65,9 @@ def compiled_for(
     _check_runs_here(options)
     if not options.measure:
         return compile_graph(graph, options, journal, threads, inspect)
-    from strop.run.measure import improve
+    from strop.run.measure import measured
 
-    seen: list[Stages] = []
-    compiled = compile_graph(graph, options, journal, threads, seen.append)
-    better, stages = improve(graph, compiled, seen[0] if seen else None, options, journal, compiled.threads)
-    if inspect is not None and stages is not None:
-        inspect(stages)
-    return better
+    return measured(graph, options, journal, threads, inspect)
 
 
 def _check_runs_here(options: Options) -> None:
@@ -164,6 +160,7 @@ class _Memory:
         self.functions = functions
         self.bound: _Bound | None = None
         self.frames: list[_Frame] = []
+        _memories.add(self)
 
     def take(self, bound: _Bound) -> _Frame:
         """A frame for one call, to be given back to `frames`."""
@@ -211,6 +208,19 @@ class _Recomputation:
     def results(self, inputs: Sequence[Tensor], otherwise: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         program = self.bound()
         return otherwise if program is None else program(inputs)
+
+
+_memories: weakref.WeakSet[_Memory] = weakref.WeakSet()
+
+
+def _forget_frames() -> None:
+    """In a forked process: frames point to functions of a pool that is gone."""
+    for memory in _memories:
+        memory.functions = memory.functions and pool()
+        memory.frames.clear()
+
+
+in_child(_forget_frames)
 
 
 class NativeProgram:
@@ -369,9 +379,9 @@ class NativeProgram:
                 entry(*frame.arguments)
 
             return native
-        _, op, attrs, types, shapes, places, outputs, name = step
+        _, op, attrs, types, shapes, places, outputs = step
         stand_ins = tuple(Node("input", types=(Type(*shape),)) for shape in shapes)
-        node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types), name)
+        node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types))
         readers = [_reader(place) for place in places]
         run = reference.runner(node)
 

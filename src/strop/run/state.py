@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,13 @@ _hook_lock = threading.Lock()
 _hook_installed = False
 
 
+class Obstacle(NamedTuple):
+    """Why native code must not run on a module as it is, and what its owner can do about it."""
+
+    why: str
+    help: str
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One consistent look at a module. Equal `form`s may share captured graphs; equal `epoch`s share packed weights."""
@@ -35,7 +42,7 @@ class Snapshot:
     form: int
     tensors: dict[str, Tensor]
     training: bool
-    obstacle: str  # why native code must not run at all in this state; empty when it may
+    obstacle: Obstacle | None  # why native code must not run at all in this state; None when it may
     storages: tuple[Any, ...]  # kept alive, so that an address cannot come back with other contents
 
 
@@ -59,7 +66,7 @@ class State(Watched):
         self.model = model
         self.lock = threading.RLock()
         self.same: Same = _never
-        self.snapshot = Snapshot(0, -1, {}, False, "", ())
+        self.snapshot = Snapshot(0, -1, {}, False, None, ())
         self._forms: dict[Any, int] = {}
         self._seen: Seen | None = None
         self._position: dict[int, int] = {}
@@ -122,7 +129,7 @@ class State(Watched):
         empty = tuple(group for group in bare if not group)
         hooked = [key for group in hooks for key in group]
         modes = [m.training for m in modules]
-        obstacle = _obstacle(unique)
+        obstacle = _obstacle([*named.items(), *(("a tensor that the model holds", t) for t in constants)])
         versions = [] if obstacle else [t._version for t in unique]
         pointers = [] if obstacle else [t.data_ptr() for t in unique]
         storages = () if obstacle else tuple(t.untyped_storage() for t in unique)
@@ -150,7 +157,7 @@ class Supplied(Watched):
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
-        self.snapshot = Snapshot(0, 0, {}, False, "", ())
+        self.snapshot = Snapshot(0, 0, {}, False, None, ())
         self._lock = threading.RLock()
         self._marks: tuple[list[int], list[int]] | None = None
         super().__init__()
@@ -168,7 +175,7 @@ class Supplied(Watched):
             named = dict(zip(self.keys, tensors))
             storages = tuple(t.untyped_storage() for t in tensors)
             self.addresses = frozenset(marks[1])
-            self.snapshot = Snapshot(self.snapshot.epoch + 1, 0, named, False, "", storages)
+            self.snapshot = Snapshot(self.snapshot.epoch + 1, 0, named, False, None, storages)
             self._marks = marks
             return self.snapshot
 
@@ -187,19 +194,25 @@ def _named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from model.named_buffers(remove_duplicate=False)
 
 
-def _obstacle(tensors: list[Tensor]) -> str:
-    for tensor in tensors:
+def _obstacle(named: list[tuple[str, Tensor]]) -> Obstacle | None:
+    for name, tensor in named:
         if type(tensor) is not Tensor and type(tensor) is not nn.Parameter and type(tensor) is not nn.Buffer:
-            return f"a parameter is a {type(tensor).__name__}"
+            return Obstacle(f"`{name}` is a {type(tensor).__name__}", "make it a plain tensor, or keep the model eager")
         if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-            return "a parameter is under a functorch transformation"
+            return Obstacle(f"`{name}` is under a functorch transformation", "compile outside of torch.func and vmap")
+        if tensor.is_meta:
+            told = "make the model on the CPU, or model.to_empty(device='cpu') and load its weights"
+            return Obstacle(f"`{name}` is a meta tensor: it has no values", told)
         if not tensor.is_cpu:
-            return f"a parameter lives on `{tensor.device}`"
+            return Obstacle(
+                f"`{name}` lives on `{tensor.device}`", "move the model with .to('cpu') before compiling it"
+            )
         if tensor.layout is not torch.strided:
-            return f"a parameter has layout {tensor.layout}"
+            return Obstacle(f"`{name}` has layout {tensor.layout}", "make it dense with .to_dense()")
         if tensor.is_inference():
-            return "a parameter was made under inference_mode: it has no version counter, so its changes cannot be seen"
-    return ""
+            why = f"`{name}` was made under inference_mode: it has no version counter, so its changes cannot be seen"
+            return Obstacle(why, "make the model outside of inference_mode, or compile copy.deepcopy(model)")
+    return None
 
 
 def _watch_optimisers() -> None:
