@@ -20,9 +20,11 @@ from torch.utils import _pytree as pytree
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
+from strop.graph.ir import Graph
+from strop.run.packed import PackedStore, dense
 from strop.run.state import Snapshot, State
 from strop.run.twin import twin_of
-from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
+from strop.run.variants import Build, Program, Trace, Variant, Variants
 
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -60,6 +62,7 @@ class Dispatcher:
         self.build = build
         self.state = State(model)
         self.variants = Variants(options.max_variants)
+        self.store = PackedStore()
         self.hot: Hot | None = None
         self._name = type(model).__name__
         self._said: set[str] = set()
@@ -144,9 +147,12 @@ class Dispatcher:
                 traced = self.trace(twin_of(self.model), args, dict(sorted(kwargs.items())))
             if traced.lifted:
                 self.state.watch(traced.lifted)
-            variant = Variant(traced, lambda graph, threads: self.build(graph, self.options, self.journal, threads))
+            variant = Variant(traced, self._built, self.store)
             variant.ready(self.threads, self.state.current())
             return variant
+
+    def _built(self, graph: Graph, threads: int) -> Program:
+        return self.build(graph, self.options, self.journal, threads)
 
     def _heated(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> Hot | None:
         same, threads = self.state.same, torch.get_num_threads()
