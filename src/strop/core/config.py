@@ -37,6 +37,7 @@ class Options:
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
     check: bool = False  #: verify the IR between steps
+    release: bool = False  #: give up parameters that were packed: less memory, no way back to eager mode
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
     target: str | None = None  #: name of a shipped machine description; None: this machine
     measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
@@ -52,7 +53,7 @@ class Options:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
         if self.layouts not in get_args(Layouts):
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
-        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "cache", "check"):
+        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "cache", "check", "release"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
 
@@ -68,7 +69,7 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "check"):
+        for name in ("pack", "winograd", "strassen", "pairs", "compact", "strips", "check", "release"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
         if text := environ.get("STROP_MEASURE", ""):

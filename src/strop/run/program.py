@@ -165,6 +165,11 @@ class NativeProgram:
         self._outputs = [(slot, DTYPES[dtype], shape) for slot, dtype, shape, made in compiled.outputs if not made]
         self._fresh = [(slot, shape, _strides(shape), dtype) for slot, dtype, shape in self._outputs]
 
+    @property
+    def direct(self) -> list[int]:
+        """Which of the parameters a call reads as they are; of the others it reads what was packed."""
+        return self.compiled.direct
+
     def _entry(self, name: str) -> Any:
         """To be called with a frame's arguments as they are: it converts none."""
         entry: Any = ctypes.CFUNCTYPE(None)(self._library.address(name))

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
+from strop.run.release import Released
 from strop.run.watch import Same, Seen, looped, pointer_of, version_of, watch
 
 _numbers = itertools.count(1)
@@ -149,7 +150,9 @@ class State(Watched):
         modules = list(self.model.modules())
         named = dict(_named_tensors(self.model))
         constants = self._look_at_constants()
-        unique = list({id(t): t for t in (*named.values(), *constants)}.values())
+        every = {id(t): t for t in (*named.values(), *constants)}
+        unique = [t for t in every.values() if not isinstance(t, Released)]
+        gone = {key: t.value for key, t in every.items() if isinstance(t, Released)}
         kinds: list[tuple[dict[str, Any], ...]] = [(m._parameters, m._buffers, m._modules) for m in modules]
         groups = [(group, tuple(group.values())) for kind in kinds for group in kind if group]
         hooks: list[dict[int, Any]] = [g for m in modules for g in (m._forward_hooks, m._forward_pre_hooks)]
@@ -172,7 +175,7 @@ class State(Watched):
             epoch=self.snapshot.epoch + 1,
             form=self._forms.setdefault(form, max(self._forms.values(), default=-1) + 1),
             tensors=named,
-            values={} if obstacle else self._values.look(unique, unseen=self._unseen),
+            values={} if obstacle else gone | self._values.look(unique, unseen=self._unseen),
             training=any(modes),
             obstacle=obstacle,
             storages=(storages, tuple(modules)),

@@ -102,6 +102,14 @@ class Variant:
         """Whether the results are all that the program makes, in its order."""
         return self.direct and not self.idle and self.outputs == tuple(map(Computed, range(len(self.graph.outputs))))
 
+    @property
+    def needed(self) -> set[str]:
+        """The parameters that must stay: those that programs read as they are, and those that results are views of."""
+        views = {output.source for output in self.outputs if isinstance(output, Alias)}
+        places = {i for bound in self._bound.values() for i in _direct(bound.program, len(self.keys))}
+        named = (*views, *self.buffers, *self.targets, *(self.keys[i] for i in places))
+        return {key for key in named if isinstance(key, str)}
+
     def ready(self, threads: int, snapshot: Snapshot) -> Program:
         """The program for this thread count, bound to the parameters of the snapshot."""
         bound = self._bound.get(threads)
@@ -202,12 +210,16 @@ class Variants:
         full = max(len(self), len(self._made) - len(self)) >= self.limit
         return full and all(made == form for made, _ in self._made)
 
+    @property
+    def made(self) -> list[Variant]:
+        return [made for made in list(self._made.values()) if isinstance(made, Variant)]
+
     def clear(self) -> None:
         with self._lock:
             self._made.clear()
 
     def __len__(self) -> int:
-        return sum(isinstance(made, Variant) for made in self._made.values())
+        return len(self.made)
 
     def _evict(self, form: int) -> bool:
         """Give up the oldest variant of a module that looks otherwise by now (another dtype, another mode)."""
@@ -216,6 +228,12 @@ class Variants:
             return False
         del self._made[stale]
         return True
+
+
+def _direct(program: Program, count: int) -> Sequence[int]:
+    """Which of its parameters a program reads as they are; all of them, unless it says otherwise."""
+    direct: Sequence[int] = getattr(program, "direct", range(count))
+    return direct
 
 
 def _place(target: Node) -> int | str:
