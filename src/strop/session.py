@@ -37,11 +37,12 @@ from strop.plan.explain import closely, what_holds
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
+from strop.run.packed import dense
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import Profile, TimedProgram, profile
 from strop.run.program import NativeProgram, compiled_for, without_winograd
 from strop.run.state import State
-from strop.run.variants import Program, Traced, Variant, dense
+from strop.run.variants import Program, Traced, Variant
 
 if TYPE_CHECKING:
     from torch import nn

@@ -70,7 +70,9 @@ def test_a_factory_of_ones_own(networks, tmp_path):
     row = rows["eager"]
     assert 0 < row["min_ms"] <= row["median_ms"] < 100
     assert row["gflop"] == pytest.approx(2 * 2 * (8 * 16 + 16 * 4) / 1e9)
-    assert row["peak_rss_mb"] > 50
+    assert row["peak_rss_mb"] >= row["steady_rss_mb"] > row["base_rss_mb"] * 0.8 > 40
+    assert row["weights_mb"] == pytest.approx(4 * (8 * 16 + 16 + 16 * 4 + 4) / 2**20)
+    assert -50 < row["beyond_mb"] < 50  # a network of a few microseconds takes nothing to speak of
     assert 0 < row["fraction_of_peak"] < 1
 
 

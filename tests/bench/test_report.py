@@ -6,8 +6,8 @@ from rich.console import Console
 
 from strop.run.bench_report import NUMERICS, Report, Row, against_best_peer, details, geometric_mean, speedup, summary
 
-KEYS = ["model", "threads", "contender", "median_ms", "min_ms", "compile_s", "peak_rss_mb", "max_rel_error", "gflop"]
-KEYS += ["fraction_of_peak"]
+KEYS = ["model", "threads", "contender", "median_ms", "min_ms", "compile_s", "peak_rss_mb", "steady_rss_mb"]
+KEYS += ["base_rss_mb", "weights_mb", "beyond_mb", "max_rel_error", "gflop", "fraction_of_peak"]
 
 
 def rows(**times):
@@ -31,6 +31,14 @@ def test_the_median_over_rounds_ignores_a_disturbed_round():
     (row,) = rows(eager=20.0)
     assert row.median_ms == 20.0
     assert row.fraction_of_peak == pytest.approx(0.5)
+
+
+def test_memory_beyond_frameworks_and_weights():
+    (row,) = rows(eager=20.0)
+    assert row.to_json()["beyond_mb"] is None
+    row.steady_rss_mb, row.base_rss_mb, row.weights_mb = 900.0, 300.0, 400.0
+    assert row.to_json()["beyond_mb"] == 200.0
+    assert "200" in text(details([row])) and "900" in text(details([row]))
 
 
 def test_a_row_has_exactly_the_documented_keys():

@@ -17,6 +17,7 @@ from strop.core.journal import Journal
 from strop.graph.ir import Graph, Type
 from strop.run.entry import compile
 from strop.run.module import CompiledModule
+from strop.run.packed import Sharing
 from strop.run.reference import evaluate
 
 
@@ -28,10 +29,9 @@ class Program:
         self.calls = 0
         self.params: list[torch.Tensor] = []
 
-    def bind(self, params: Sequence[torch.Tensor]) -> None:
-        assert all(p.is_contiguous() for p in params)
+    def bind(self, params: Sequence[torch.Tensor], sharing: Sharing | None = None) -> None:
         self.binds += 1
-        self.params = [p.clone() for p in params]
+        self.params = [p.clone(memory_format=torch.contiguous_format) for p in params]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         assert torch.get_num_threads() == self.threads

@@ -130,6 +130,11 @@ class OnnxModule(nn.Module):
         scope = self.scope(args, {name: lookup(self, key) for name, key in self.keys.items()})
         return _packed(Interpreter().run(self.program, scope))
 
+    def let_go(self) -> None:
+        """Hold initialisers as parameters only: what took a parameter's place takes the initialiser's."""
+        held = {name: lookup(self, key) for name, key in self.keys.items()}
+        self.program = replace(self.program, constants={**self.program.constants, **held})
+
     def scope(self, args: Sequence[Any], parameters: Mapping[str, Tensor]) -> Scope:
         """The names that the graph starts from."""
         if not self.required <= len(args) <= len(self.inputs):

@@ -26,12 +26,13 @@ PART_CHARACTERS = 400_000  # of LLVM text that is compiled at a time
 
 @dataclass(frozen=True)
 class Places:
-    """Where buffers are: offsets into the arena and the packed weights, slots of the caller's pointer table."""
+    """Where buffers are: offsets into the arena, slots of the caller's pointer table."""
 
     arena: Mapping[Buffer, int]
-    packed: Mapping[Buffer, int]
+    temporary: Mapping[Buffer, int]  # offsets of what only the parameter program reads, into an arena of its own
     slots: Mapping[Buffer, int]
     constants: Mapping[Buffer, tuple[object, ...]]
+    wanted: int = 0  # the slot of a byte per section of the parameter program
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,12 @@ class ModuleText:
     threaded: bool
 
 
-def build_module(entries: Mapping[str, Entry], places: Places, target: Target) -> ModuleText:
-    """Each entry is `void name(ptr table, ptr arena, ptr packed, ptr slots)`."""
+def build_module(
+    entries: Mapping[str, Entry], places: Places, target: Target, prepare: Sequence[Sequence[Planned]] = ()
+) -> ModuleText:
+    """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections."""
     functions: dict[Nest, Function] = {}
-    for step in chain.from_iterable(entries.values()):
+    for step in chain(chain.from_iterable(prepare), chain.from_iterable(entries.values())):
         for call in step.calls if isinstance(step, InTurns) else (step,):
             if call.nest not in functions:
                 functions[call.nest] = emit(call.nest, f"nest{len(functions)}", target)
@@ -55,12 +58,13 @@ def build_module(entries: Mapping[str, Entry], places: Places, target: Target) -
     about = attributes(target)
     parts = [_part([f.text for f in some], [d for f in some for d in f.declarations], about) for some in _divided(made)]
     globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
-    starts = [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]
+    starts = _prepare(prepare, functions, places) if prepare else []
+    starts += [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]
     starts += [_launcher(function) for function in made if function.threaded]
     declared = [function.declaration for function in made]
     if any(isinstance(step, InTurns) for steps in entries.values() for step in steps):
         declared += MEMORY_FUNCTIONS
-    threaded = any(_shared(step, functions) for steps in entries.values() for step in steps)
+    threaded = any(_shared(step, functions) for steps in (*prepare, *entries.values()) for step in steps)
     if threaded:
         sharing, needed = crew(target)
         starts, declared = [*starts, *sharing], [*declared, *needed]
@@ -98,7 +102,8 @@ def _part(texts: Sequence[str], declared: Sequence[str], attributes: str) -> str
     return "\n\n".join([*texts, "\n".join(sorted(set(declared))), attributes]) + "\n"
 
 
-BASES = ("ctx", "arena", "packed", "slots")
+PREPARE = "strop_prepare"
+BASES = ("ctx", "arena", "slots")
 _TAKEN = ", ".join(f"ptr %{base}" for base in BASES)
 
 
@@ -122,13 +127,36 @@ def _entry(name: str, steps: Entry, functions: Mapping[Nest, Function], places: 
             group = f"{name}.group{len(groups)}"
             groups.append(_group(group, step, functions, places))
             lines.append(f"  call void {SHARE}(ptr %ctx, ptr @{group}, ptr %pack)")
-    if not any(_shared(step, functions) for step in steps):
-        return ["\n".join([f"define void @{name}({_TAKEN}) #0 {{", "entry:", *lines, "  ret void", "}"]), *groups]
+    return [*_function(name, lines, any(_shared(step, functions) for step in steps)), *groups]
+
+
+def _prepare(sections: Sequence[Sequence[Planned]], functions: Mapping[Nest, Function], places: Places) -> list[str]:
+    """The function that runs those sections of the parameter program whose byte is not zero."""
+    lines = slot("wanted", "ptr", places.wanted, "%slots")
+    for i, calls in enumerate(sections):
+        lines += [
+            f"  %want{i}.at = getelementptr inbounds i8, ptr %wanted, i64 {i}",
+            f"  %want{i}.byte = load i8, ptr %want{i}.at, align 1",
+            f"  %want{i} = icmp ne i8 %want{i}.byte, 0",
+            f"  br i1 %want{i}, label %make{i}, label %made{i}",
+            f"make{i}:",
+        ]
+        caller = _Caller(functions, places, lines, f"p{i}.")
+        for call in calls:
+            caller.call(call)
+        lines += [f"  br label %made{i}", f"made{i}:"]
+    return _function(PREPARE, lines, any(_shared(call, functions) for calls in sections for call in calls))
+
+
+def _function(name: str, lines: Sequence[str], shared: bool) -> list[str]:
+    """An entry of these lines: run by the caller, or as the first of a team where threads share some of it."""
+    if not shared:
+        return ["\n".join([f"define void @{name}({_TAKEN}) #0 {{", "entry:", *lines, "  ret void", "}"])]
     given = [line for i, base in enumerate(BASES) for line in slot(base, "ptr", i, "%pack")]
     inner = [f"define internal void @{name}.steps(ptr %pack) #0 {{", "entry:", *given, *lines, "  ret void", "}"]
     outer = [f"define void @{name}({_TAKEN}) #0 {{", "entry:", *_packed([f"%{base}" for base in BASES])]
     outer += [f"  call void {ENTER}(ptr %ctx, ptr @{name}.steps, ptr %pack)", "  ret void", "}"]
-    return ["\n".join(outer), "\n".join(inner), *groups]
+    return ["\n".join(outer), "\n".join(inner)]
 
 
 def _packed(values: Sequence[str]) -> list[str]:
@@ -198,8 +226,8 @@ class _Caller:
             lines.append(f"  {made}.slot = getelementptr inbounds ptr, ptr %slots, i64 {places.slots[buffer]}")
             lines.append(f"  {made} = load ptr, ptr {made}.slot, align 8")
         else:
-            base, offset = ("%packed", places.packed) if buffer.space == "packed" else ("%arena", places.arena)
-            lines.append(f"  {made} = getelementptr inbounds i8, ptr {base}, i64 {offset[buffer]}")
+            offset = places.temporary if buffer.space == "packed" else places.arena
+            lines.append(f"  {made} = getelementptr inbounds i8, ptr %arena, i64 {offset[buffer]}")
         self.known[buffer] = made
         return made
 

@@ -196,6 +196,14 @@ CODES: dict[str, Explanation] = {
         "An operator that runs through its ATen kernel raised an error. The message holds torch's own words; the "
         "same call in eager mode fails alike.",
     ),
+    "STR405": Explanation(
+        "a parameter was released",
+        "The model was compiled with `release=True`: parameters that native code reads in packed form only were given "
+        "up, and something needs one of them after all: the original module (gradients, autocast, a call that cannot "
+        "be served natively), another shape that packs it in another way, `state_dict`, `refresh()`, `.to()`, a copy, "
+        "`torch.save`. Compile without `release=True`, call it for all shapes that share their packed weights, or "
+        "give the module new weights with `load_state_dict(…, assign=True)`.",
+    ),
     "STR501": Explanation(
         "a cache entry is damaged",
         "An entry on disk did not match its checksum (a full disk, a killed process, a bad medium). It was deleted "

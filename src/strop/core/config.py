@@ -55,6 +55,7 @@ class Options:
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
     check: bool = False  #: verify the IR after every step; nothing is read from the cache then
+    release: bool = False  #: give up parameters that were packed: less memory, no way back to eager mode
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
     target: str | None = None  #: name of a shipped machine description; None: this machine
     measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
@@ -75,7 +76,7 @@ class Options:
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
         if self.numerics is not None and self.numerics not in get_args(Numerics):
             raise Problem("STR001", f"numerics must be one of {', '.join(get_args(Numerics))}, got {self.numerics!r}")
-        for name in ("pack", "strips", "cache", "check"):
+        for name in ("pack", "strips", "cache", "check", "release"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
         for name in ALGORITHMS:
@@ -94,7 +95,7 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", *ALGORITHMS, "strips", "check"):
+        for name in ("pack", *ALGORITHMS, "strips", "check", "release"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _switch(f"STROP_{name.upper()}", text)
         if text := environ.get("STROP_MEASURE", ""):
@@ -124,7 +125,9 @@ class Options:
         switch: bool | None = getattr(self, algorithm)
         if switch is not None:
             return "always" if switch else "never"
-        return ALGORITHMS[algorithm][self.numerics or "default"]
+        use = ALGORITHMS[algorithm][self.numerics or "default"]
+        # what is checked may have to be computed again directly, for which weights are needed as they were
+        return "never" if use == "checked" and self.release else use
 
     def under(self, precision: str) -> Options:
         """These options under `torch.set_float32_matmul_precision`: "high" and "medium" allow every algorithm for

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Union
 
 from strop.core.passes import Pass
+from strop.graph.ir import NOWHERE
 from strop.loops.index import IndexMap
 from strop.loops.ir import Buffer, Load, Nest, Store, replace_loads
 from strop.loops.lower.driver import LibraryCall
@@ -52,3 +54,24 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda ind
         return replace(store, target=moved.buffer, index=moved.index, value=value)
 
     return nest.map_stores(change)
+
+
+def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
+    """The nest with names that say nothing, and which buffer each stands for."""
+    found = list(dict.fromkeys((*nest.reads, *nest.writes)))
+    new = {b: Buffer(f"b{i}", b.dtype, b.shape, b.space) for i, b in enumerate(found)}
+    scratch: dict[Buffer, Buffer] = {}
+    taken: set[str] = set()
+    for held in nest.all_scratch:  # the last part of a name says what it is for; what is before it is the model's
+        last = held.name.rpartition(".")[2]
+        name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
+        taken.add(name)
+        scratch[held] = replace(held, name=name)
+    plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
+    return plain, {short: b for b, short in new.items()}
+
+
+def _anonymous(nest: Nest, scratch: Mapping[Buffer, Buffer]) -> Nest:
+    body = tuple(_anonymous(item, scratch) if isinstance(item, Nest) else item for item in nest.body)
+    held = tuple(scratch[s] for s in nest.scratch)
+    return replace(nest, body=body, scratch=held, name="", origin=NOWHERE, note="")

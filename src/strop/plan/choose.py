@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import chain, count
 
 from strop.core.config import Layouts
 from strop.core.journal import Journal
@@ -22,10 +21,11 @@ from strop.loops.lower.driver import LibraryCall, Lowered, Step
 from strop.loops.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.primitives import Plain, ready
 from strop.loops.verify import verify
-from strop.plan.calls import Call, PlannedStep, rename
+from strop.plan.calls import Call, PlannedStep, canonicalise, rename
 from strop.plan.cost import guess
 from strop.plan.layouts import choose_layouts
 from strop.plan.memory import Arena, plan_memory
+from strop.plan.parameters import Packing, divide
 from strop.plan.recipe import Recipe
 from strop.plan.schedule import schedule
 from strop.plan.strips import Strips, in_strips, together
@@ -43,9 +43,14 @@ class Plan:
     outputs: tuple[Buffer, ...]
     constants: Mapping[Buffer, tuple[object, ...]]
     arena: Arena
-    packed: Arena
+    packed: tuple[Buffer, ...]  # what steps read of what the parameter program makes, in the order of its use
+    packings: tuple[Packing, ...]
     threads: int
     layouts: Mapping[str, Layout] = field(default_factory=dict)
+
+    @property
+    def packed_bytes(self) -> int:
+        return sum(packing.bytes for packing in self.packings)
 
     @property
     def sequence(self) -> list[PlannedStep | Strips]:
@@ -91,10 +96,10 @@ def plan(
     if strips:
         made, groups = in_strips(made, target, threads, journal)
     arena = plan_memory([[b for b in _touched(step) if b not in library] for step in together(made, groups)])
-    used = dict.fromkeys(b for step in made for b in _touched(step) if b.space == "packed")
-    packed = plan_memory([call.touched for call in prepare], "packed", tuple(used))  # who asks ahead finds the next's
+    used = tuple(dict.fromkeys(b for step in made for b in _touched(step) if b.space == "packed"))
+    packings = divide(prepare, used, lowered.constants)
     return Plan(
-        prepare,
+        [call for packing in packings for call in packing.calls],
         made,
         groups,
         lowered.inputs,
@@ -102,7 +107,8 @@ def plan(
         lowered.outputs,
         lowered.constants,
         arena,
-        packed,
+        used,
+        packings,
         threads,
         {**lowered.layouts, **chosen.layouts},
     )
@@ -249,26 +255,3 @@ def _packed_names(nest: Nest, actual: Mapping[Buffer, Buffer]) -> dict[str, str]
     """Canonical names of buffers and of their packed copies, and those that people see."""
     names = {b.name: real.name for b, real in actual.items()}
     return names | {f"k.{short}": f"{nest.name}:{real}" for short, real in names.items()}
-
-
-def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
-    """The nest with names that say nothing, and which buffer each stands for."""
-    found = list(dict.fromkeys((*nest.reads, *nest.writes)))
-    new = {b: Buffer(f"b{i}", b.dtype, b.shape, b.space) for i, b in enumerate(found)}
-    scratch: dict[Buffer, Buffer] = {}
-    taken: set[str] = set()
-    for held in nest.all_scratch:  # the last part of a name says what it is for; what is before it is the model's
-        last = held.name.rpartition(".")[2]
-        name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
-        taken.add(name)
-        scratch[held] = replace(held, name=name)
-    plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
-    return plain, {short: b for b, short in new.items()}
-
-
-def _anonymous(nest: Nest, scratch: Mapping[Buffer, Buffer]) -> Nest:
-    from strop.graph.ir import NOWHERE
-
-    body = tuple(_anonymous(item, scratch) if isinstance(item, Nest) else item for item in nest.body)
-    held = tuple(scratch[s] for s in nest.scratch)
-    return replace(nest, body=body, scratch=held, name="", origin=NOWHERE, note="")

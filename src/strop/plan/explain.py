@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from strop.core.cache import Cache
 from strop.core.target import Target
 from strop.loops.ir import Nest
-from strop.plan.calls import Call
-from strop.plan.choose import anonymised, canonicalise
+from strop.plan.calls import Call, canonicalise
+from strop.plan.choose import anonymised
 from strop.plan.cost import Cost, estimate
 from strop.plan.recipe import Recipe
 from strop.plan.space import Schedule

@@ -22,30 +22,27 @@ class Arena:
     @property
     def unshared(self) -> int:
         """What it would take without sharing."""
-        return sum(_room(b) for b in self.offsets)
+        return sum(room(b) for b in self.offsets)
 
 
-def _room(buffer: Buffer) -> int:
+def room(buffer: Buffer) -> int:
+    """Bytes that a tensor takes with what may be read past it."""
     return (max(buffer.bytes, 1) + SLACK + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
-def plan_memory(steps: Sequence[Iterable[Buffer]], space: str = "arena", forever: Sequence[Buffer] = ()) -> Arena:
-    """Offsets for the buffers of a space; `steps` lists what each step touches. Large tensors choose first.
-
-    Those in `forever` choose before them, in their order, and live from their first use to the end.
-    """
-    kept = {buffer: order for order, buffer in enumerate(forever)}
+def plan_memory(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Arena:
+    """Offsets for the buffers of a space; `steps` lists what each step touches. Large tensors choose first."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
     for position, touched in enumerate(steps):
         for buffer in touched:
             if buffer.space == space:
                 first.setdefault(buffer, position)
-                last[buffer] = position if buffer not in kept else len(steps)
+                last[buffer] = position
     placed: list[tuple[int, int, Buffer]] = []
     offsets: dict[Buffer, int] = {}
-    for buffer in sorted(first, key=lambda b: (kept.get(b, len(kept)), -_room(b), first[b], b.name)):
-        size = _room(buffer)
+    for buffer in sorted(first, key=lambda b: (-room(b), first[b], b.name)):
+        size = room(buffer)
         conflicts = sorted(
             (start, end)
             for start, end, other in placed

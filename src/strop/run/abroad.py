@@ -43,7 +43,7 @@ class Abroad:
             "nests": len(self.costs),
             "threads": self.threads,
             "arena_bytes": plan.arena.bytes,
-            "packed_bytes": plan.packed.bytes,
+            "packed_bytes": plan.packed_bytes,
             "estimate": f"{self.milliseconds:.3f} ms a call, library nodes not counted",
         }
 

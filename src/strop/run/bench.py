@@ -28,6 +28,7 @@ from typing import IO, Any
 
 from strop.core.problem import Problem
 from strop.run import zoo
+from strop.run.bench_memory import ONE_LAYER
 from strop.run.bench_report import Report, Row
 from strop.run.contenders import CONTENDERS, DEFAULT
 from strop.run.onnx_spec import onnx_file
@@ -133,6 +134,7 @@ class Bench:
     seconds: float = 30.0
     timeout: float = 900.0
     report: Report = field(default_factory=Report)
+    _bases: dict[str, float | None] = field(default_factory=dict)
 
     def run(self, models: Sequence[str]) -> list[Row]:
         with tempfile.TemporaryDirectory(prefix="strop-bench-") as folder, _interruptible():
@@ -183,8 +185,27 @@ class Bench:
                 child.close()
                 continue
             row.compile_s, row.max_rel_error = answer["compile_s"], answer["max_rel_error"]
+            row.base_rss_mb = self._base(name, folder.parent)
             children[name] = child
         return children
+
+    def _base(self, name: str, folder: Path) -> float | None:
+        """What a contender's process holds with a model of one layer; measured once."""
+        if name not in self._bases:
+            place = folder / "one-layer"
+            with ExitStack() as stack:
+                try:
+                    if not place.exists():
+                        place.mkdir()
+                        eager = self._start(stack, "survey", ONE_LAYER, place)
+                        eager.ask("survey", export=any(CONTENDERS[each].exported for each in self.contenders))
+                        self._start(stack, "eager", ONE_LAYER, place).ask("prepare")
+                    child = self._start(stack, name, ONE_LAYER, place)
+                    child.ask("prepare")
+                    self._bases[name] = child.ask("turn", seconds=0.0, calls=1)["steady_rss_mb"]
+                except Failed:
+                    self._bases[name] = None
+        return self._bases[name]
 
     def _survey(self, rows: dict[str, Row], folder: Path) -> str:
         """Fill in GFLOP and write the export; what kept the export from being written, if anything did."""
@@ -197,7 +218,7 @@ class Bench:
             except Failed as failure:
                 return str(failure)
         for row in rows.values():
-            row.gflop = answer["gflop"]
+            row.gflop, row.weights_mb = answer["gflop"], answer["weights_mb"]
         return str(answer["export_error"] or "")
 
     def _rounds(self, children: dict[str, Child], rows: dict[str, Row]) -> None:
@@ -217,7 +238,7 @@ class Bench:
                     continue
                 row.rounds_ms.append(statistics.median(answer["times_ms"]))
                 row.min_ms = min(row.min_ms or math.inf, *answer["times_ms"])
-                row.peak_rss_mb = answer["peak_rss_mb"]
+                row.peak_rss_mb, row.steady_rss_mb = answer["peak_rss_mb"], answer["steady_rss_mb"]
 
     def _start(self, stack: ExitStack, contender: str, model: str, folder: Path) -> Child:
         child = Child.start(contender, model, self.threads, folder, self.timeout)

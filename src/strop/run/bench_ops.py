@@ -34,6 +34,7 @@ from strop.run.bench_report import geometric_mean
 from strop.run.bench_shapes import FAMILIES, OPERATORS, Operator
 from strop.run.library_paths import Path as LibraryPath
 from strop.run.library_paths import library_paths
+from strop.run.packed import Sharing
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import TimedProgram
 from strop.run.program import NativeProgram
@@ -53,9 +54,9 @@ class Pair:
         separate = pipeline.generate(stages, pipeline.target_for(options), Journal(), separate=True)
         self.timed = TimedProgram(separate, options)
 
-    def bind(self, params: Sequence[Tensor]) -> None:
-        self.real.bind(params)
-        self.timed.bind(params)
+    def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
+        self.real.bind(params, sharing)
+        self.timed.bind(params, sharing)
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return self.real(inputs)

@@ -27,6 +27,10 @@ _KEYS = (
     "min_ms",
     "compile_s",
     "peak_rss_mb",
+    "steady_rss_mb",
+    "base_rss_mb",
+    "weights_mb",
+    "beyond_mb",
     "max_rel_error",
     "gflop",
     "fraction_of_peak",
@@ -44,11 +48,21 @@ class Row:
     min_ms: float | None = None
     compile_s: float | None = None
     peak_rss_mb: float | None = None
+    steady_rss_mb: float | None = None
+    base_rss_mb: float | None = None
+    weights_mb: float | None = None
     max_rel_error: float | None = None
     gflop: float | None = None
     fraction_of_peak: float | None = None
     error: str = ""
     rounds_ms: list[float] = field(default_factory=list)
+
+    @property
+    def beyond_mb(self) -> float | None:
+        """What the process holds between calls beyond its frameworks and the weights."""
+        if self.steady_rss_mb is None or self.base_rss_mb is None or self.weights_mb is None:
+            return None
+        return self.steady_rss_mb - self.base_rss_mb - self.weights_mb
 
     def settle(self, peak: float) -> None:
         """Draw the sums, once all rounds are over."""
@@ -115,7 +129,17 @@ def details(rows: list[Row]) -> Table:
     plural = "s" if first.threads > 1 else ""
     table = Table(title=f"{first.model}, {first.threads} thread{plural}{gflop}", title_justify="left")
     table.add_column("contender")
-    for heading in ("median ms", "min ms", "× eager", "of peak", "compile s", "peak MB", "error"):
+    for heading in (
+        "median ms",
+        "min ms",
+        "× eager",
+        "of peak",
+        "compile s",
+        "peak MB",
+        "steady MB",
+        "beyond MB",
+        "error",
+    ):
         table.add_column(heading, justify="right")
     for row in rows:
         if row.error:
@@ -130,6 +154,8 @@ def details(rows: list[Row]) -> Table:
             _number(row.fraction_of_peak, ".1%"),
             _number(row.compile_s, ".1f"),
             _number(row.peak_rss_mb, ".0f"),
+            _number(row.steady_rss_mb, ".0f"),
+            _number(row.beyond_mb, ".0f"),
             _number(row.max_rel_error, ".0e"),
         )
     reasons = [f"{row.contender}: {row.error}" for row in rows if row.error]

@@ -22,6 +22,7 @@ import numpy as np
 
 from strop.core.problem import Problem
 from strop.run import check
+from strop.run.bench_memory import peak_rss_mb, resident_mb, weight_bytes
 from strop.run.contenders import CONTENDERS, Task, export_onnx, load_model
 
 REFERENCE = "reference.npz"
@@ -84,7 +85,9 @@ def _survey(task: Task, *, export: bool) -> dict[str, Any]:
     """What is known of a model before anything is timed, in a process of its own: no contender's memory grows by it."""
     from strop.run.flops import count_flops
 
-    answer: dict[str, Any] = {"gflop": count_flops(*load_model(task.model)) / 1e9, "export_error": None}
+    model, args, kwargs = load_model(task.model)
+    answer: dict[str, Any] = {"gflop": count_flops(model, args, kwargs) / 1e9, "export_error": None}
+    answer["weights_mb"] = weight_bytes(model) / 2**20
     if export:
         try:
             export_onnx(task)
@@ -122,19 +125,7 @@ def _turn(call: Callable[[], Any], seconds: float, calls: int) -> dict[str, Any]
         begun = time.perf_counter()
         call()
         times.append(1e3 * (time.perf_counter() - begun))
-    return {"times_ms": times, "peak_rss_mb": peak_rss_mb()}
-
-
-def peak_rss_mb() -> float:
-    """The most memory this process ever held, from the kernel's own mark: getrusage's survives exec from the parent."""
-    try:
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) / 1024
-    except (OSError, IndexError):
-        import resource
-
-        unit = 2**20 if sys.platform == "darwin" else 2**10
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return {"times_ms": times, "peak_rss_mb": peak_rss_mb(), "steady_rss_mb": resident_mb()}
 
 
 def _torch_threads(threads: int) -> None:

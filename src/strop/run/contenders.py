@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from strop.core.problem import Problem
+from strop.run.bench_memory import start_afresh
 from strop.run.onnx_spec import onnx_file
 
 Call = Callable[[], Any]
@@ -141,6 +142,7 @@ def _faster_export(task: Task, start: Callable[[Path, list[Any]], Call]) -> Call
     if not timed:
         raise refused
     best = min(timed)[1]
+    start_afresh()
     return lambda: start(best, inputs)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -20,14 +20,25 @@ from torch.utils import _pytree as pytree
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
+from strop.graph.ir import Graph
+from strop.run.packed import PackedStore, dense
+from strop.run.release import first_released, release
 from strop.run.state import Snapshot, State
 from strop.run.threads import is_forked
 from strop.run.twin import twin_of
-from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
+from strop.run.variants import Build, Program, Trace, Variant, Variants
 
 ALONE = "runs on one thread: this process was forked, and the pool of threads stayed behind"
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+@runtime_checkable
+class LetsGo(Protocol):
+    """A module that holds its parameters in other places as well."""
+
+    def let_go(self) -> None:
+        """Hold them in no other place any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +73,10 @@ class Dispatcher:
         self.build = build
         self.state = State(model)
         self.variants = Variants(options.max_variants)
+        self.store = PackedStore()
         self.hot: Hot | None = None
         self._name = type(model).__name__
+        self._settled = -1  # the epoch in which everything was released that can be
         self._said: set[str] = set()
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -77,7 +90,9 @@ class Dispatcher:
             raise Problem("STR103", snapshot.obstacle.why, help=snapshot.obstacle.help)
         if snapshot.training:
             self.journal.add("note", self._name, "compiled in training mode; call .eval() first for inference")
-        self._variant(snapshot, arguments, args, kwargs)
+        variant, snapshot = self._variant(snapshot, arguments, args, kwargs)
+        if self.options.release and isinstance(variant, Variant):
+            self._release(variant, snapshot)
 
     def forget(self) -> None:
         """Drop every variant: the module's Python code or attributes may have changed."""
@@ -130,6 +145,8 @@ class Dispatcher:
             program = variant.ready(self.threads, snapshot)
         except Exception as error:
             return f"this variant could not be compiled: {error}"
+        if self.options.release and self._settled != snapshot.epoch:
+            self._release(variant, snapshot)
         if variant.overlap(arguments.tensors, snapshot):
             return "a tensor that is written to shares memory with another one"
         return variant, program, arguments.tensors, snapshot
@@ -150,9 +167,23 @@ class Dispatcher:
                 traced = self.trace(twin_of(self.model), args, dict(sorted(kwargs.items())))
             if traced.lifted:
                 self.state.watch(traced.lifted)
-            variant = Variant(traced, lambda graph, threads: self.build(graph, self.options, self.journal, threads))
+            variant = Variant(traced, self._built, self.store)
             variant.ready(self.threads, self.state.current())
             return variant
+
+    def _built(self, graph: Graph, threads: int) -> Program:
+        return self.build(graph, self.options, self.journal, threads)
+
+    def _release(self, variant: Variant, snapshot: Snapshot) -> None:
+        """Give up what this variant has packed and no program reads as it is."""
+        needed = set().union(*(made.needed for made in self.variants.made))
+        freed = release(self.model, snapshot.tensors, snapshot.values, set(variant.keys) - needed)
+        if freed:
+            self.hot = None
+            if isinstance(self.model, LetsGo):
+                self.model.let_go()
+            self.journal.add("note", self._name, f"released {freed / 1e6:.1f} MB of parameters", bytes=freed)
+        self._settled = self.state.current().epoch
 
     def _heated(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> Hot | None:
         same, threads = self.state.same, torch.get_num_threads()
@@ -166,6 +197,9 @@ class Dispatcher:
         return Hot(len(tensors), guards.check, same, threads, run, program if plain else None, variant.spec)
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        gone = first_released(self.model) if self.options.release else None
+        if gone is not None:
+            gone.refuse(f"the original module would have to run ({reason.splitlines()[0]})")
         result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell
         if reason not in self._said:
             self._said.add(reason)

@@ -47,6 +47,9 @@ def backend(
     if unknown:
         raise Problem("STR001", f"the backend takes no `{next(iter(unknown))}`",
                       help='torch.compile(model, backend="strop", options={"max_variants": 4})')  # fmt: skip
+    if options and options.get("release"):
+        raise Problem("STR001", "`release` is an option of strop.compile: here the parameters are the caller's",
+                      help="leave it out")  # fmt: skip
     return Backend(Options.from_environment(**(options or {})))(graph_module, example_inputs)
 
 

@@ -23,6 +23,7 @@ from strop.run.dispatch import Dispatcher
 from strop.run.module import CompiledModule
 from strop.run.onnx_spec import require_onnx
 from strop.run.outputs import outputs_of
+from strop.run.release import filled, first_released
 from strop.run.variants import Build, Program, Trace, Traced
 
 #: problems of capture that splitting the model with Dynamo can get around
@@ -94,7 +95,7 @@ def default_trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
         return trace_onnx(model, args, kwargs)
     from strop.capture.torch import capture
 
-    captured = capture(model, args, kwargs)
+    captured = capture(filled(model), args, kwargs)
     outputs = outputs_of(captured.exported)
     return Traced(captured.graph, outputs, captured.out_spec, captured.constants, captured.lifted)
 
@@ -108,6 +109,9 @@ def default_build(graph: Graph, options: Options, journal: Journal, threads: int
 def _split(model: nn.Module, options: Options, journal: Journal, build: Build) -> nn.Module:
     from strop.run.dynamo import Backend
 
+    if options.release:
+        raise Problem("STR001", "`release` needs a model that is compiled whole, not split by Dynamo",
+                      help="leave it out: the pieces read the parameters that Dynamo hands them")  # fmt: skip
     return cast(nn.Module, torch.compile(model, backend=Backend(options, journal, build)))
 
 
@@ -115,6 +119,9 @@ def _checked(model: object, args: object, kwargs: object) -> tuple[tuple[Any, ..
     if not isinstance(model, nn.Module):
         raise Problem("STR001", f"`model` must be an nn.Module, got {_kind(model)}",
                       help="strop.compile(model, (x,)); wrap a function in an nn.Module")  # fmt: skip
+    gone = first_released(model)
+    if gone is not None:
+        gone.refuse("the model was compiled before")
     if any(isinstance(tensor, _LAZY) for tensor in chain(model.parameters(), model.buffers())):
         raise Problem("STR001", "the model has lazy parameters that have no shape yet",
                       help="call it once in eager mode: model(*args)")  # fmt: skip

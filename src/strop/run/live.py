@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from strop.run.packed import Sharing
 from strop.run.program import NativeProgram
 
 
@@ -16,9 +17,9 @@ class LiveProgram:
         self.current = program
         self._params: Sequence[Tensor] | None = None
 
-    def bind(self, params: Sequence[Tensor]) -> None:
+    def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
         self._params = params
-        self.current.bind(params)
+        self.current.bind(params, sharing)
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return self.current(inputs)

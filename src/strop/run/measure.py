@@ -26,8 +26,8 @@ from strop.core.target import Target
 from strop.graph.ir import Graph, Node
 from strop.loops.ir import Nest
 from strop.loops.primitives import Plain
-from strop.plan.calls import Call
-from strop.plan.choose import canonicalise, renamed
+from strop.plan.calls import Call, canonicalise
+from strop.plan.choose import renamed
 from strop.plan.cost import estimate
 from strop.plan.explain import recipe_of
 from strop.plan.recipe import Recipe

@@ -13,6 +13,7 @@ from torch.nn.modules import module as torch_module
 
 from strop.core.journal import Journal
 from strop.run.dispatch import Dispatcher
+from strop.run.release import first_released
 
 #: the original's own containers, not copies: both modules always hold the same things
 _SHARED = (
@@ -76,6 +77,7 @@ class CompiledModule(nn.Module):
 
     def refresh(self, *, recompile: bool = False) -> None:
         """Read the parameters again at the next call; with `recompile`, trace the module's Python code again too."""
+        self._require_parameters("they would have to be read again")
         if recompile:
             self._dispatcher.forget()
         self._dispatcher.state.invalidate()
@@ -98,7 +100,14 @@ class CompiledModule(nn.Module):
         self._original.train(mode)
         return self
 
+    def _require_parameters(self, why: str) -> None:
+        """A `Problem` where some were released."""
+        gone = first_released(self._original)
+        if gone is not None:
+            gone.refuse(why)
+
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> CompiledModule:
+        self._require_parameters("all parameters would have to be converted")
         self._original._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._dispatcher.state.invalidate()
         return self
@@ -107,6 +116,8 @@ class CompiledModule(nn.Module):
         return self._original.state_dict(*args, **kwargs)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        if not assign:
+            self._require_parameters("values would have to be copied into all parameters")
         try:
             return self._original.load_state_dict(state_dict, strict, assign)
         finally:

@@ -284,7 +284,7 @@ class CompiledOnnx(CompiledModule):
         The caller's set stays the part's own: it tells which inputs these are by now.
         """
         like = self._dispatcher
-        options = replace(like.options, max_variants=max(like.options.max_variants, variants))
+        options = replace(like.options, max_variants=max(like.options.max_variants, variants), release=False)
         made = CompiledOnnx(part, options, like.journal, like.build, binding=bool(bound))
         if bound:
             made.__dict__["_bound"] = bound

@@ -37,6 +37,7 @@ from strop.loops.verify import verify as verify_steps
 from strop.plan.algorithms import choose_algorithms
 from strop.plan.calls import Call, rename
 from strop.plan.choose import Plan, plan
+from strop.plan.memory import room
 from strop.plan.strips import Strips
 from strop.run import jit
 from strop.run.threads import cores, pool
@@ -46,21 +47,29 @@ from strop.run.threads import cores, pool
 class Compiled:
     """A program as data: object code and, per step, an entry to call or a library node to run.
 
-    Where a tensor is, is told as `("slot", i)`, `("arena" | "packed", offset, dtype, shape)` or `("const", values, …)`.
+    Where a tensor is, is told as `("slot", i)`, `("arena", offset, dtype, shape)`, `("packed", slot, dtype, shape)` or
+    `("const", values, …)`.
     """
 
     code: list[bytes]  # objects that are loaded together
     steps: list[tuple[Any, ...]]
-    prepare: bool
     inputs: list[int]
     params: list[int]
+    direct: list[int]  # which of the parameters steps read as they are
     outputs: list[tuple[int, str, tuple[int, ...], bool]]  # slot, dtype, shape, made by a library call
     slots: int
     arena_bytes: int
-    packed_bytes: int
+    packed: list[tuple[int, int]]  # slot and bytes of what derives from parameters, in the order of its use
+    #: sections of the parameter program: what each computes, which parameters it reads, which of `packed` it makes
+    packings: list[tuple[str, tuple[int, ...], tuple[int, ...]]]
+    temporary_bytes: int
     scratch_bytes: int
     threads: int
     about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def packed_bytes(self) -> int:
+        return sum(size for _, size in self.packed)
 
     @property
     def memory(self) -> str:
@@ -225,7 +234,7 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
     slots = _slots(planned)
     alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
     segments = alone if separate else _segments(planned)
-    entries: dict[str, Sequence[Call | Strips]] = {"strop_prepare": planned.prepare} if planned.prepare else {}
+    entries: dict[str, Sequence[Call | Strips]] = {}
     steps: list[tuple[Any, ...]] = []
     places = _places(planned, slots)
     for segment in segments:
@@ -238,7 +247,7 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
     if separate:
         entries[IDLE] = ()
     with journal.step("emit"):
-        module = build_module(entries, places, target)
+        module = build_module(entries, places, target, [packing.calls for packing in planned.packings])
         stages.parts = module.parts
     with journal.step("compile"):
         *nests, start = module.parts
@@ -252,13 +261,15 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
     return Compiled(
         code=code,
         steps=steps,
-        prepare=bool(planned.prepare),
         inputs=[slots[b] for b in planned.inputs],
         params=[slots[b] for b in planned.params],
+        direct=_direct(planned),
         outputs=[(slots[b], b.dtype, b.shape, b in made) for b in planned.outputs],
-        slots=len(slots),
+        slots=len(slots) + 1,
         arena_bytes=planned.arena.bytes,
-        packed_bytes=planned.packed.bytes,
+        packed=[(slots[b], room(b)) for b in planned.packed],
+        packings=_packings(planned),
+        temporary_bytes=max((packing.temporary.bytes for packing in planned.packings), default=0),
         scratch_bytes=module.scratch_bytes,
         threads=planned.threads,
         about={
@@ -279,13 +290,30 @@ def assembly(nest: Nest, target: Target) -> str:
 
 
 def _places(planned: Plan, slots: Mapping[Buffer, int]) -> Places:
-    return Places(planned.arena.offsets, planned.packed.offsets, slots, planned.constants)
+    temporary = {b: offset for packing in planned.packings for b, offset in packing.temporary.offsets.items()}
+    return Places(planned.arena.offsets, temporary, slots, planned.constants, wanted=len(slots))
+
+
+def _direct(planned: Plan) -> list[int]:
+    steps = (step.inputs if isinstance(step, LibraryCall) else step.touched for step in planned.sequence)
+    read = {b for touched in steps for b in touched}
+    return [i for i, b in enumerate(planned.params) if b in read]
+
+
+def _packings(planned: Plan) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    params = {b: i for i, b in enumerate(planned.params)}
+    packed = {b: i for i, b in enumerate(planned.packed)}
+    return [
+        (packing.key, tuple(params[b] for b in packing.params), tuple(packed[b] for b in packing.kept))
+        for packing in planned.packings
+    ]
 
 
 def _slots(planned: Plan) -> dict[Buffer, int]:
-    """The caller's pointer table: inputs, parameters, outputs, then what library calls make."""
+    """The caller's pointer table: inputs, parameters, outputs, what library calls make, what parameters make."""
     made = [b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs]
-    return {b: i for i, b in enumerate(dict.fromkeys((*planned.inputs, *planned.params, *planned.outputs, *made)))}
+    held = (*planned.inputs, *planned.params, *planned.outputs, *made, *planned.packed)
+    return {b: i for i, b in enumerate(dict.fromkeys(held))}
 
 
 def _segments(planned: Plan) -> list[list[Call | Strips] | LibraryCall]:
@@ -303,12 +331,13 @@ def _segments(planned: Plan) -> list[list[Call | Strips] | LibraryCall]:
 
 def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
     def where(buffer: Buffer) -> tuple[Any, ...]:
+        if buffer.space == "packed":
+            return ("packed", places.slots[buffer], buffer.dtype, buffer.shape)
         if buffer in places.slots:
             return ("slot", places.slots[buffer])
         if buffer in places.constants:
             return ("const", tuple(places.constants[buffer]), buffer.dtype, buffer.shape)
-        table: Mapping[Buffer, int] = places.packed if buffer.space == "packed" else places.arena
-        return ("packed" if buffer.space == "packed" else "arena", table[buffer], buffer.dtype, buffer.shape)
+        return ("arena", places.arena[buffer], buffer.dtype, buffer.shape)
 
     node = call.node
     types = tuple((t.dtype, t.shape) for t in node.types)

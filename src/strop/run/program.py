@@ -7,7 +7,6 @@ Outputs are fresh tensors. What derives from parameters is computed by `bind` in
 from __future__ import annotations
 
 import ctypes
-import mmap
 import threading
 import weakref
 from array import array
@@ -21,18 +20,17 @@ from torch._C._dynamo import guards
 from strop.capture import library
 from strop.capture.types import DTYPES
 from strop.code.crew import NOT_FINITE, OUT_OF_RANGE, TABLE, crew_bytes
+from strop.code.module import PREPARE
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
+from strop.run.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out, view
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
 from strop.run.threads import Pool, in_child, pool
 
 Tensor = torch.Tensor
-_ALIGNMENT = 64
-_HUGE_PAGE = 2 << 20
-_MADV_HUGEPAGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 _as_argument: Callable[[int], Any] = ctypes.c_void_p.from_param
 #: a new tensor of some shape, strides and dtype; the way of torch's own compiled code takes a third of the usual time
 _empty: Callable[..., Tensor] = getattr(guards, "_empty_strided_cpu", None) or (
@@ -47,8 +45,13 @@ def build(graph: Graph, options: Options, journal: Journal, threads: int) -> Nat
         return NativeProgram(compiled, options, without_winograd(graph, options, journal, threads))
 
 
-def without_winograd(graph: Graph, options: Options, journal: Journal, threads: int) -> Callable[[], NativeProgram]:
-    """How to make the program that serves calls in which Winograd's convolutions meet what is not finite."""
+def without_winograd(
+    graph: Graph, options: Options, journal: Journal, threads: int
+) -> Callable[[], NativeProgram] | None:
+    """How to make the program that serves calls in which Winograd's convolutions meet what is not finite; None where
+    the parameters that it would need are given up."""
+    if options.release:
+        return None
 
     def make() -> NativeProgram:
         why = "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile"
@@ -79,32 +82,6 @@ def _check_runs_here(options: Options) -> None:
         raise Problem("STR402", f"code for `{there.name}` does not run on this machine", help=told)
 
 
-def _memory(size: int) -> tuple[Tensor, int]:
-    """Aligned bytes and their address; large blocks in huge pages, where the system has them to give.
-
-    Measured on 324 MB of packed weights: filling them takes 0.16 s instead of 0.27, half of which were page faults; on
-    1 MB of recurrent weights that every step reads: 3% less per step.
-    """
-    alignment = _HUGE_PAGE if size >= _HUGE_PAGE // 2 else _ALIGNMENT
-    whole = -(-max(size, 1) // alignment) * alignment
-    held = torch.empty(whole + alignment, dtype=torch.uint8)
-    address = -(-held.data_ptr() // alignment) * alignment
-    if alignment == _HUGE_PAGE and _MADV_HUGEPAGE is not None:
-        ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(whole), _MADV_HUGEPAGE)
-    return held, address
-
-
-def _view(held: Tensor, address: int, offset: int, dtype: str, shape: tuple[int, ...]) -> Tensor:
-    """A tensor over planned memory."""
-    element = DTYPES[dtype]
-    start = address + offset - held.data_ptr()
-    count = 1
-    for extent in shape:
-        count *= extent
-    size = count * element.itemsize
-    return held[start : start + size].view(element).view(shape) if size else torch.empty(shape, dtype=element)
-
-
 class OutOfRange(IndexError, RuntimeError):
     """Eager raises the first for `x[i]` and embeddings, the second for `gather` and `scatter`."""
 
@@ -113,9 +90,9 @@ class OutOfRange(IndexError, RuntimeError):
 class _Bound:
     """Parameters as of one moment, and what was computed from them."""
 
-    tensors: list[Tensor]
-    packed: Tensor
-    address: int
+    tensors: dict[int, Tensor]  # those that steps read as they are, by their slots
+    packed: dict[int, tuple[Tensor, int]]  # memory and address of what was computed, by slots
+    made: list[Packed]  # which hold that memory: others of the module may use it, too
 
 
 class _Frame:
@@ -123,12 +100,12 @@ class _Frame:
 
     def __init__(self, compiled: Compiled, functions: Pool | None) -> None:
         self.bound: _Bound | None = None
-        self.arena, self.arena_address = _memory(compiled.arena_bytes)
+        self.arena, self.arena_address = allocate(compiled.arena_bytes)
         stride = compiled.scratch_bytes
-        self.scratch, scratch_address = _memory(stride * compiled.threads)
+        self.scratch, scratch_address = allocate(stride * compiled.threads)
         self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
         self.status = array("q", [0])
-        self.crew, crew_address = _memory(crew_bytes(compiled.threads))
+        self.crew, crew_address = allocate(crew_bytes(compiled.threads))
         self.crew.zero_()
         self.table = (ctypes.c_void_p * TABLE)(
             self.status.buffer_info()[0],
@@ -143,13 +120,18 @@ class _Frame:
         )
         self.arguments: tuple[Any, ...] = ()
 
-    def bind(self, bound: _Bound, params: Sequence[int]) -> None:
+    def bind(self, bound: _Bound) -> None:
         """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
-        for slot, tensor in zip(params, bound.tensors):
+        for slot, tensor in bound.tensors.items():
             self.slots[slot] = tensor.data_ptr()
-        places = ctypes.addressof(self.table), self.arena_address, bound.address, self.slots.buffer_info()[0]
-        self.arguments = tuple(map(_as_argument, places))
+        for slot, (_, address) in bound.packed.items():
+            self.slots[slot] = address
+        self.arguments = self.with_arena(self.arena_address)
         self.bound = bound
+
+    def with_arena(self, address: int) -> tuple[Any, ...]:
+        """What an entry is called with to run in some arena."""
+        return tuple(map(_as_argument, (ctypes.addressof(self.table), address, self.slots.buffer_info()[0])))
 
 
 class _Memory:
@@ -169,7 +151,7 @@ class _Memory:
         except IndexError:
             frame = _Frame(self.compiled, self.functions)
         if frame.bound is not bound:
-            frame.bind(bound, self.compiled.params)
+            frame.bind(bound)
         return frame
 
     def done(self, frame: _Frame) -> bool:
@@ -186,23 +168,29 @@ class _Memory:
 class _Recomputation:
     """The program for calls whose results may not be used, made when the first of them comes."""
 
-    def __init__(self, make: Callable[[], NativeProgram] | None, memory: _Memory) -> None:
+    def __init__(self, make: Callable[[], NativeProgram] | None) -> None:
         self.program: NativeProgram | None = None
         self._make = make
-        self._memory = memory
+        self._given: tuple[Sequence[Tensor], Sharing] | None = None
+        self._is_bound = False
         self._lock = threading.Lock()
+
+    def bind(self, params: Sequence[Tensor], sharing: Sharing) -> None:
+        """The parameters that it will run on, should it have to."""
+        if self._make is not None:
+            with self._lock:
+                self._given, self._is_bound = (params, sharing), False
 
     def bound(self) -> NativeProgram | None:
         """The program on the parameters as they are; None where nobody said how to make it."""
-        now = self._memory.bound
-        if self._make is None or now is None:
+        if self._make is None or self._given is None:
             return None
         with self._lock:
             if self.program is None:
                 self.program = self._make()
-            known = self.program._memory.bound
-            if known is None or any(a is not b for a, b in zip(known.tensors, now.tensors)):
-                self.program.bind(now.tensors)
+            if not self._is_bound:
+                self.program.bind(*self._given)
+                self._is_bound = True
             return self.program
 
     def results(self, inputs: Sequence[Tensor], otherwise: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -236,8 +224,8 @@ class NativeProgram:
         functions = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
         self._library = jit.Library(compiled.code, target_for(options))
         self._memory = _Memory(compiled, functions)
-        self._again = _Recomputation(direct, self._memory)
-        self._prepare = self._entry("strop_prepare") if compiled.prepare else None
+        self._again = _Recomputation(direct if compiled.about["watches"] else None)
+        self._prepare = self._entry(PREPARE) if compiled.packings else None
         self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
         self._only = None
         if len(compiled.steps) == 1 and compiled.steps[0][0] == "native":
@@ -247,6 +235,11 @@ class NativeProgram:
         self._outputs = [(slot, DTYPES[dtype], shape) for slot, dtype, shape, made in compiled.outputs if not made]
         self._fresh = [(slot, shape, _strides(shape), dtype) for slot, dtype, shape in self._outputs]
 
+    @property
+    def direct(self) -> list[int]:
+        """Which of the parameters a call reads as they are; of the others it reads what was packed."""
+        return self.compiled.direct
+
     def _entry(self, name: str) -> Any:
         """To be called with a frame's arguments as they are: it converts none."""
         entry: Any = ctypes.CFUNCTYPE(None)(self._library.address(name))
@@ -255,16 +248,50 @@ class NativeProgram:
 
     # ---- parameters ----
 
-    def bind(self, params: Sequence[Tensor]) -> None:
-        """Take the parameters as they are now; folded and packed weights are computed again."""
-        tensors = [p.detach().contiguous() for p in params]
-        held, address = _memory(self.compiled.packed_bytes)
-        bound = _Bound(tensors, held, address)
-        if self._prepare is not None:
-            frame = self._memory.take(bound)
-            self._prepare(*frame.arguments)
-            self._memory.frames.append(frame)
-        self._memory.bound = bound
+    def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
+        """Take the parameters as they are now. Folded and packed weights are computed again, unless `sharing` finds
+        them: another program of the module has made them of the same values."""
+        sharing = sharing or Sharing(PackedStore(), range(len(params)))
+        compiled = self.compiled
+        self._again.bind(params, sharing)
+        with sharing.store.lock:
+            known = [sharing.find(key, read) for key, read, _ in compiled.packings]
+            missing = [i for i, found in enumerate(known) if found is None]
+            fresh = self._pack(params, missing)
+            made = [found or fresh[i] for i, found in enumerate(known)]
+            for i in missing:
+                sharing.keep(*compiled.packings[i][:2], fresh[i])
+        packed = {
+            compiled.packed[position][0]: (one.held, address)
+            for one, (_, _, positions) in zip(made, compiled.packings)
+            for position, address in zip(positions, one.addresses)
+        }
+        tensors = {compiled.params[i]: dense(params[i].detach()) for i in compiled.direct}
+        self._memory.bound = _Bound(tensors, packed, made)
+
+    def _pack(self, params: Sequence[Tensor], missing: Sequence[int]) -> dict[int, Packed]:
+        """Run some sections of the parameter program, one after the other, so that copies of one's parameters that it
+        needs are gone before the next's are made. What is read one after the other lies side by side."""
+        if self._prepare is None or not missing:
+            return {}
+        compiled = self.compiled
+        order = sorted(position for i in missing for position in compiled.packings[i][2])
+        addresses, held = laid_out({position: compiled.packed[position][1] for position in order})
+        _temporary, temporary_address = allocate(compiled.temporary_bytes)
+        frame = _Frame(compiled, self._memory.functions)
+        wanted = array("B", bytes(len(compiled.packings)))
+        frame.slots[compiled.slots - 1] = wanted.buffer_info()[0]
+        arguments = frame.with_arena(temporary_address)
+        for position, address in addresses.items():
+            frame.slots[compiled.packed[position][0]] = address
+        for i in missing:
+            sources = {compiled.params[p]: dense(params[p].detach()) for p in compiled.packings[i][1]}
+            for slot, tensor in sources.items():
+                frame.slots[slot] = tensor.data_ptr()
+            wanted[i] = 1
+            self._prepare(*arguments)
+            wanted[i] = 0
+        return {i: Packed(held, tuple(addresses[p] for p in compiled.packings[i][2])) for i in missing}
 
     # ---- calls ----
 
@@ -303,7 +330,7 @@ class NativeProgram:
         self, frame: _Frame, bound: _Bound, inputs: Sequence[Tensor], made: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
         tensors: dict[int, Tensor] = dict(zip(self.compiled.inputs, inputs))
-        tensors.update(zip(self.compiled.params, bound.tensors))
+        tensors.update(bound.tensors)
         tensors.update((slot, tensor) for (slot, *_), tensor in zip(self._fresh, made))
         with torch.no_grad():
             for step in self._steps:
@@ -388,9 +415,8 @@ class NativeProgram:
         def call(frame: _Frame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
             for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
-                dense = result.detach().contiguous()
-                tensors[slot] = dense
-                frame.slots[slot] = dense.data_ptr()
+                tensors[slot] = made = result.detach().contiguous()
+                frame.slots[slot] = made.data_ptr()
 
         return call
 
@@ -434,20 +460,20 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return torch.empty(shape, device="meta").stride()
 
 
-def _reader(place: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:
-    kind, *rest = place
+def _reader(where: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:
+    kind, *rest = where
     if kind == "slot":
         return lambda frame, tensors: tensors[rest[0]]
     if kind == "const":
         values, dtype, shape = rest
         made = torch.tensor(values, dtype=DTYPES[dtype]).view(shape)
         return lambda frame, tensors: made
-    offset, dtype, shape = rest
+    place, dtype, shape = rest
     if kind == "arena":
-        return lambda frame, tensors: _view(frame.arena, frame.arena_address, offset, dtype, shape)
+        return lambda frame, tensors: view(frame.arena, frame.arena_address + place, dtype, shape)
 
     def packed(frame: _Frame, tensors: dict[int, Tensor]) -> Tensor:
         assert frame.bound is not None
-        return _view(frame.bound.packed, frame.bound.address, offset, dtype, shape)
+        return view(*frame.bound.packed[place], dtype, shape)
 
     return packed

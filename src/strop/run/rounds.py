@@ -17,7 +17,7 @@ from strop.run import jit
 ENDLESS = 2**62
 
 _TEXT = """
-define i64 @strop_rounds(ptr %entry, ptr %runtime, ptr %arena, ptr %packed, ptr %slots, ptr %work) {
+define i64 @strop_rounds(ptr %entry, ptr %runtime, ptr %arena, ptr %slots, ptr %work) {
 start:
   %first = load i64, ptr %work
   %limit.at = getelementptr i64, ptr %work, i64 1
@@ -42,7 +42,7 @@ none:
 round:
   %i = phi i64 [ %first, %start ], [ %next, %onward ]
   store i64 %i, ptr %counter
-  call void %entry(ptr %runtime, ptr %arena, ptr %packed, ptr %slots)
+  call void %entry(ptr %runtime, ptr %arena, ptr %slots)
   %next = add i64 %i, 1
   %failed = load i64, ptr %status
   %bad = icmp ne i64 %failed, 0
@@ -103,10 +103,10 @@ done:
 
 @functools.cache
 def driver() -> Callable[..., int]:
-    """(entry, runtime table, arena, packed weights, slots, work) → the number of the round after the last one."""
+    """(entry, runtime table, arena, slots, work) → the number of the round after the last one."""
     target = jit.described_host()
     library = jit.Library([jit.compile_object(_TEXT, target)], target)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
     call: Any = kind(library.address("strop_rounds"))
     call.library = library
     made: Callable[..., int] = call

@@ -10,9 +10,10 @@ fused ones write past the version counters. What nobody can see (writes through 
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,8 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
+from strop.run.release import Released
 from strop.run.watch import Same, Seen, looped, pointer_of, version_of, watch
 
+_numbers = itertools.count(1)
 _watched: weakref.WeakSet[Watched] = weakref.WeakSet()
 _hook_lock = threading.Lock()
 _hook_installed = False
@@ -36,14 +39,43 @@ class Obstacle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One consistent look at a module. Equal `form`s may share captured graphs; equal `epoch`s share packed weights."""
+    """One consistent look at a module. Equal `form`s may share captured graphs, equal values packed weights; nothing is
+    packed again within an `epoch`."""
 
     epoch: int
     form: int
     tensors: dict[str, Tensor]
+    values: Mapping[int, int]  # by the tensors' `id`
     training: bool
     obstacle: Obstacle | None  # why native code must not run at all in this state; None when it may
     storages: tuple[Any, ...]  # kept alive, so that an address cannot come back with other contents
+
+
+def new_value() -> int:
+    """A number for the contents of a tensor that nothing else ever has."""
+    return next(_numbers)
+
+
+class Values:
+    """Numbers for what tensors hold: each keeps its number until its contents may have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Tensor, Any, Hashable, int]] = {}
+
+    def look(self, tensors: Sequence[Tensor], *, unseen: bool) -> dict[int, int]:
+        """The numbers by `id`; new ones for all where something may have been written `unseen`.
+
+        Tensors and their memory are held until the next look: neither an id nor an address can come back meanwhile.
+        """
+        known: dict[int, tuple[Tensor, Any, Hashable, int]] = {}
+        for tensor in tensors:
+            mark = tensor.data_ptr(), tensor._version, tensor.dtype, tensor.shape, tensor.stride()
+            before = self._known.get(id(tensor))
+            same = before is not None and before[2] == mark and not unseen
+            number = before[3] if same and before is not None else new_value()
+            known[id(tensor)] = tensor, tensor.untyped_storage(), mark, number
+        self._known = known
+        return {key: number for key, (_, _, _, number) in known.items()}
 
 
 class Watched:
@@ -66,7 +98,9 @@ class State(Watched):
         self.model = model
         self.lock = threading.RLock()
         self.same: Same = _never
-        self.snapshot = Snapshot(0, -1, {}, False, None, ())
+        self.snapshot = Snapshot(0, -1, {}, {}, False, None, ())
+        self._values = Values()
+        self._unseen = False
         self._forms: dict[Any, int] = {}
         self._seen: Seen | None = None
         self._position: dict[int, int] = {}
@@ -78,6 +112,7 @@ class State(Watched):
         """Something changed unseen: the next call looks at everything again and runs the parameter program."""
         with self.lock:
             self.same = _never
+            self._unseen = True
 
     def watch(self, constants: Iterable[Tensor]) -> None:
         """Watch tensors that are baked into a graph though the module does not register them; a write is a new form."""
@@ -100,12 +135,13 @@ class State(Watched):
         with self.lock:
             if self.snapshot is not seen or self.same is _never or self._seen is None:
                 return seen.epoch
-            versions = self._seen.versions.copy()
+            versions, values = self._seen.versions.copy(), dict(seen.values)
             for tensor in targets:
                 position = self._position.get(id(tensor))
                 if position is not None:
                     versions[position] = tensor._version
-            self.snapshot = replace(seen, epoch=seen.epoch + 1)
+                    values[id(tensor)] = new_value()
+            self.snapshot = replace(seen, epoch=seen.epoch + 1, values=values)
             self._seen = replace(self._seen, versions=versions)
             self.same = looped(self._seen)  # which is made sooner, and those who write have no short way
             return self.snapshot.epoch
@@ -121,7 +157,9 @@ class State(Watched):
         modules = list(self.model.modules())
         named = dict(_named_tensors(self.model))
         constants = self._look_at_constants()
-        unique = list({id(t): t for t in (*named.values(), *constants)}.values())
+        every = {id(t): t for t in (*named.values(), *constants)}
+        unique = [t for t in every.values() if not isinstance(t, Released)]
+        gone = {key: t.value for key, t in every.items() if isinstance(t, Released)}
         kinds: list[tuple[dict[str, Any], ...]] = [(m._parameters, m._buffers, m._modules) for m in modules]
         groups = [(group, tuple(group.values())) for kind in kinds for group in kind if group]
         hooks: list[dict[int, Any]] = [g for m in modules for g in (m._forward_hooks, m._forward_pre_hooks)]
@@ -144,10 +182,12 @@ class State(Watched):
             epoch=self.snapshot.epoch + 1,
             form=self._forms.setdefault(form, max(self._forms.values(), default=-1) + 1),
             tensors=named,
+            values={} if obstacle else gone | self._values.look(unique, unseen=self._unseen),
             training=any(modes),
             obstacle=obstacle,
             storages=(storages, tuple(modules)),
         )
+        self._unseen = self._unseen and bool(obstacle)
         self._seen = Seen(groups, unique, versions, pointers, modules, modes, empty, hooks, hooked)
         self.same = _never if obstacle else watch(self._seen)
 
@@ -157,7 +197,8 @@ class Supplied(Watched):
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
-        self.snapshot = Snapshot(0, 0, {}, False, None, ())
+        self.snapshot = Snapshot(0, 0, {}, {}, False, None, ())
+        self._values = Values()
         self._lock = threading.RLock()
         self._marks: tuple[list[int], list[int]] | None = None
         super().__init__()
@@ -175,7 +216,8 @@ class Supplied(Watched):
             named = dict(zip(self.keys, tensors))
             storages = tuple(t.untyped_storage() for t in tensors)
             self.addresses = frozenset(marks[1])
-            self.snapshot = Snapshot(self.snapshot.epoch + 1, 0, named, False, None, storages)
+            values = self._values.look(tensors, unseen=self._marks is None)
+            self.snapshot = Snapshot(self.snapshot.epoch + 1, 0, named, values, False, None, storages)
             self._marks = marks
             return self.snapshot
 

@@ -19,6 +19,7 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.graph.ir import Graph, Node
 from strop.run.outputs import Alias, Computed, Output
+from strop.run.packed import PackedStore, Sharing, dense
 from strop.run.state import Snapshot
 
 #: tracing swaps out parts of torch that are global to the process
@@ -28,8 +29,8 @@ _tracing = threading.RLock()
 class Program(Protocol):
     """Native code for one graph. Calls and `bind` may come from several Python threads at once."""
 
-    def bind(self, params: Sequence[Tensor]) -> None:
-        """Run the parameter program on contiguous tensors, in the order of `graph.params`."""
+    def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
+        """Run the parameter program on `graph.params`, in their order; `sharing` tells what need not be computed."""
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Fresh tensors for `graph.outputs`, then for the values of `graph.mutations`."""
@@ -53,7 +54,7 @@ Trace = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Traced]
 class _Nothing:
     """The program of a graph whose outputs are all views of what goes in."""
 
-    def bind(self, params: Sequence[Tensor]) -> None:
+    def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
         pass
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -72,7 +73,9 @@ class _Bound:
 class Variant:
     """One captured graph, ready to be called with tensors of fixed shapes and dtypes."""
 
-    def __init__(self, traced: Traced, build: Callable[[Graph, int], Program]) -> None:
+    def __init__(
+        self, traced: Traced, build: Callable[[Graph, int], Program], store: PackedStore | None = None
+    ) -> None:
         lifted = _lift_mutated(traced.graph)
         self.graph, self.outputs = _drop_aliases(lifted, traced.outputs)
         self.constants = dict(traced.constants)
@@ -84,6 +87,7 @@ class Variant:
         self.single = self.spec.is_leaf() and isinstance(self.outputs[0], Computed)
         self.finish = _finisher(self.outputs, self.spec)
         self._build = build
+        self._store = store or PackedStore()
         self._bound: dict[int, _Bound] = {}
         self._failed: dict[int, Exception] = {}
         self._lock = threading.RLock()
@@ -98,6 +102,14 @@ class Variant:
         """Whether the results are all that the program makes, in its order."""
         return self.direct and not self.idle and self.outputs == tuple(map(Computed, range(len(self.graph.outputs))))
 
+    @property
+    def needed(self) -> set[str]:
+        """The parameters that must stay: those that programs read as they are, and those that results are views of."""
+        views = {output.source for output in self.outputs if isinstance(output, Alias)}
+        places = {i for bound in self._bound.values() for i in _direct(bound.program, len(self.keys))}
+        named = (*views, *self.buffers, *self.targets, *(self.keys[i] for i in places))
+        return {key for key in named if isinstance(key, str)}
+
     def ready(self, threads: int, snapshot: Snapshot) -> Program:
         """The program for this thread count, bound to the parameters of the snapshot."""
         bound = self._bound.get(threads)
@@ -106,7 +118,9 @@ class Variant:
         with self._lock, torch.inference_mode(False), torch.no_grad():
             bound = self._bound.get(threads) or self.compile(threads)
             if bound.epoch != snapshot.epoch:
-                bound.program.bind([self._tensor(key, snapshot).detach().contiguous() for key in self.keys])
+                tensors = [self._tensor(key, snapshot) for key in self.keys]
+                values = [snapshot.values.get(id(tensor)) or self._store.value_of(tensor) for tensor in tensors]
+                bound.program.bind(tensors, Sharing(self._store, values))
                 bound.epoch = snapshot.epoch
             return bound.program
 
@@ -196,12 +210,16 @@ class Variants:
         full = max(len(self), len(self._made) - len(self)) >= self.limit
         return full and all(made == form for made, _ in self._made)
 
+    @property
+    def made(self) -> list[Variant]:
+        return [made for made in list(self._made.values()) if isinstance(made, Variant)]
+
     def clear(self) -> None:
         with self._lock:
             self._made.clear()
 
     def __len__(self) -> int:
-        return sum(isinstance(made, Variant) for made in self._made.values())
+        return len(self.made)
 
     def _evict(self, form: int) -> bool:
         """Give up the oldest variant of a module that looks otherwise by now (another dtype, another mode)."""
@@ -212,11 +230,10 @@ class Variants:
         return True
 
 
-def dense(tensor: Tensor) -> Tensor:
-    """The same values as one dense block that starts at `data_ptr()`."""
-    if tensor.is_neg() or tensor.is_conj():
-        tensor = tensor.resolve_neg().resolve_conj()
-    return tensor.contiguous()
+def _direct(program: Program, count: int) -> Sequence[int]:
+    """Which of its parameters a program reads as they are; all of them, unless it says otherwise."""
+    direct: Sequence[int] = getattr(program, "direct", range(count))
+    return direct
 
 
 def _place(target: Node) -> int | str:
