@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
+
+@dataclass(frozen=True)
+class Maker:
+    """Who compiles bodies, for the model that is captured: bodies made under another `key` are others."""
+
+    key: str
+    make: Callable[[Any], Callable[..., Any]]
+
+
+_maker: ContextVar[Maker | None] = ContextVar("maker", default=None)
 _keeper: ContextVar[dict[str, Any] | None] = ContextVar("keeper", default=None)
 _deferring: ContextVar[bool] = ContextVar("deferring", default=False)
 
@@ -24,6 +35,20 @@ def capturing(keeper: dict[str, Any], *, deferring: bool) -> Iterator[None]:
     finally:
         _keeper.reset(kept)
         _deferring.reset(deferred)
+
+
+@contextmanager
+def making(maker: Maker) -> Iterator[None]:
+    """Inside, this is who compiles the bodies that library nodes call."""
+    before = _maker.set(maker)
+    try:
+        yield
+    finally:
+        _maker.reset(before)
+
+
+def maker() -> Maker | None:
+    return _maker.get()
 
 
 def keep(key: str, body: Any) -> None:

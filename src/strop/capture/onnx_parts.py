@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from strop.capture.library import DIRECT
 from strop.capture.onnx import OnnxModule, Pending, Port, Scope
-from strop.capture.onnx_context import keep
+from strop.capture.onnx_context import keep, maker
 from strop.capture.onnx_ops import known
 from strop.capture.onnx_ops.element_types import OF_DTYPE
 from strop.capture.onnx_program import Program, Stored
@@ -43,7 +43,7 @@ class Rounds:
 
 
 class Runner:
-    """How parts are run: as they are, unless the runtime puts its compiler here."""
+    """How parts are run: as they are, unless a `Maker` compiles them."""
 
     make: Callable[[Part], Callable[..., Any]] = staticmethod(lambda part: part)
     #: the parameters of what `make` made have changed
@@ -87,6 +87,7 @@ class Registered:
 
     part: Part
     parameters: tuple[nn.Parameter, ...]
+    make: Callable[[Part], Callable[..., Any]]
     runner: Callable[..., Any] | None = None
     marks: list[tuple[int, int]] | None = None
 
@@ -94,7 +95,7 @@ class Registered:
         """The body on these parameters, as they are now."""
         marks = [(p.data_ptr(), -1 if p.is_inference() else p._version) for p in parameters]
         if self.runner is None:
-            self.runner = Runner.make(self.part)
+            self.runner = self.make(self.part)
         if marks != self.marks:
             for own, given in zip(self.parameters, parameters):
                 own.data = given
@@ -146,7 +147,8 @@ def cut(program: Program, scope: Scope, examples: Sequence[Tensor]) -> Cut:
     inner = replace(program, inputs=(*program.inputs, *values), constants=constants, captured=(), constant_types=types)
     given = [types.get(n) or OF_DTYPE.get(e.dtype, 0) for n, e in zip(program.inputs, examples)]
     element_types = [*given, *(types.get(n, 0) for n in values)]
-    key = digest(inner, *(f"{n}:{list(v.shape)}" for n, v in parameters.items()))
+    by = maker()
+    key = digest(inner, by.key if by else "", *(f"{n}:{list(v.shape)}" for n, v in parameters.items()))
     found = _registered.get(key)
     if found is None:
         ports = [Port(n, t, None, "tensor") for n, t in zip(inner.inputs, element_types)]
@@ -154,7 +156,7 @@ def cut(program: Program, scope: Scope, examples: Sequence[Tensor]) -> Cut:
         with _disable_current_modes():
             part = Part(inner, ports, held, program.name or "body", inner=True)
         own = tuple(part.get_parameter(part.keys[n]) for n in parameters)
-        found = _registered[key] = Registered(part, own)
+        found = _registered[key] = Registered(part, own, by.make if by else Runner.make)
     keep(key, found)
     return Cut(key, list(values.values()), list(parameters.values()))
 

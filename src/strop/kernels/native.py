@@ -39,9 +39,11 @@ def program(name: str, *numbers: Any) -> NativeProgram | None:
 
 def _made(name: str, threads: int, numbers: tuple[Any, ...]) -> NativeProgram | None:
     _counts[name] = _counts.get(name, 0) + 1
-    if _counts[name] > MAX_SHAPES:
-        return None
     options, journal = Options.from_environment(), Journal()
+    if _counts[name] > MAX_SHAPES:
+        told = f"{MAX_SHAPES} shapes are compiled already: PyTorch's operators compute the others"
+        journal.warn("fallback", name, told)
+        return None
     try:
         return NativeProgram(_compiled(name, threads, numbers, options, journal), options)
     except Exception as error:  # a machine that LLVM does not know, no memory for code: PyTorch still can

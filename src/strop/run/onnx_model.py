@@ -32,10 +32,11 @@ from strop.capture.onnx import (
     bound,
     capture,
 )
+from strop.capture.onnx_context import Maker, making
 from strop.capture.onnx_ops.element_types import HALF, as_numpy
 from strop.capture.onnx_parts import Part, Rounds, Runner
 from strop.core.config import Options
-from strop.core.journal import Journal
+from strop.core.journal import Journal, Kind
 from strop.core.problem import Problem
 from strop.run.dispatch import Dispatcher, Hot, take_apart
 from strop.run.entry import default_build
@@ -72,6 +73,7 @@ class CompiledOnnx(CompiledModule):
     _accepted: tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
     _failed: dict[Hashable, Problem]
     _texts: Texts
+    _told: set[str]
     ways: ShortWays
 
     def __init__(
@@ -85,6 +87,7 @@ class CompiledOnnx(CompiledModule):
         self.__dict__["_arrays"] = None
         self.__dict__["_accepted"] = ()
         self.__dict__["_failed"] = {}
+        self.__dict__["_told"] = set()
         self.__dict__["_texts"] = Texts(model, lambda coded: CompiledOnnx(coded, options, journal, build))
         self.__dict__["ways"] = ShortWays()
         super().__init__(Dispatcher(model, options, journal, trace or trace_onnx, build))
@@ -109,7 +112,15 @@ class CompiledOnnx(CompiledModule):
             return super().__call__(*args, **kwargs)
         except IndexError:  # a counter left the range that the program was made for, or the model is at fault
             given = self.arguments({**dict(zip(self.input_names, args)), **kwargs}) if kwargs else args
-            return self._original(*given)
+            result = self._original(*given)
+            self.tell("a call ran step by step: an index left the range that the program was made for")
+            return result
+
+    def tell(self, what: str, where: str = "", kind: Kind = "fallback") -> None:
+        """Note what is done the slower way, once."""
+        if what not in self._told:
+            self._told.add(what)
+            self.journal.add(kind, where or self._model.name, what)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, for inputs by name: arrays for arrays, tensors for tensors."""
@@ -129,13 +140,21 @@ class CompiledOnnx(CompiledModule):
             results = self(*args)
             outputs = self._model.outputs
             named = list(zip(outputs, (results,) if len(outputs) == 1 else results))
+            if self._texts.reason:
+                self.tell(f"texts are looked up step by step: {self._texts.reason}")
             if self._staged is None and not tensors:
-                self.__dict__["_arrays"] = Arrays.of(
-                    feeds, self.input_names, args, named, self._usual, self._dispatcher, self._call_hooks
-                )
+                self._shorten(feeds, args, named)
         return {
             port.name: _held(value, port) if tensors else as_numpy(value, port.element_type) for port, value in named
         }
+
+    def _shorten(self, feeds: Mapping[str, Any], args: Sequence[Any], results: Sequence[tuple[Port, Any]]) -> None:
+        """Prepare for more calls like this one, which was just made."""
+        found = Arrays.of(feeds, self.input_names, args, results, self._usual, self._dispatcher, self._call_hooks)
+        if isinstance(found, str):
+            self.tell(f"calls with arrays go through all checks every time: {found}", kind="note")
+            return
+        self.__dict__["_arrays"] = found
 
     def _like_before(self, feeds: Mapping[str, Any]) -> list[Tensor] | None:
         """The inputs as tensors where they are arrays of the types and shapes that the last call had."""
@@ -170,11 +189,13 @@ class CompiledOnnx(CompiledModule):
 
     def bound(self, *args: Any) -> tuple[Any, ...]:
         """The arguments as the compiled program wants them: those that decide its shape as values."""
-        return self._prepared(args)
+        with making(self._maker):
+            return self._prepared(args)
 
     def prepare(self, *args: Any, binding: bool = True) -> None:
         """Compile the variant for these inputs now; without `binding`, not if the program depends on their values."""
-        self._dispatcher.prepare(self._prepared(args, binding), {})
+        with making(self._maker):
+            self._dispatcher.prepare(self._prepared(args, binding), {})
 
     def hot_for(self, args: Sequence[Tensor]) -> Hot | None:
         """A short way for these inputs, none of whose values decide the program; compiles it where that is new."""
@@ -202,13 +223,21 @@ class CompiledOnnx(CompiledModule):
         args = self._fitting(args)
         if self._staged is not None:
             return self._staged(*args)
-        try:
-            prepared = self._prepared(args)
-        except Problem as problem:
-            return self._uncaptured(args, problem)
-        if prepared is not args:
-            self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
-        return super().forward(*prepared)
+        with making(self._maker):
+            try:
+                prepared = self._prepared(args)
+            except Problem as problem:
+                return self._uncaptured(args, problem)
+            if prepared is not args:
+                self.__dict__["_usual"] = Usual.of(args, prepared, self._dispatcher)
+            return super().forward(*prepared)
+
+    @property
+    def _maker(self) -> Maker:
+        """Bodies are compiled like the model that they are of."""
+        like = self._dispatcher
+        key = f"{like.options.code_key} {like.options.threads} {like.options.cache}"
+        return Maker(key, lambda part: CompiledOnnx(part, like.options, like.journal, like.build, binding=False))
 
     def _prepared(self, args: tuple[Any, ...], binding: bool = True) -> tuple[Any, ...]:
         """The arguments with those bound whose values decide the program; traces it where that is new."""
@@ -272,7 +301,7 @@ class CompiledOnnx(CompiledModule):
         if self._staged is not None:
             return
         try:
-            self.__dict__["_staged"] = Staged(self._model, args, needs, self._part)
+            self.__dict__["_staged"] = Staged(self._model, args, needs, self._part, self.tell)
         except NeedsValues:
             return
         self.journal.add("note", self._model.name, f"runs in stages: {needs.problem.message}",
@@ -374,7 +403,10 @@ def loaded(path: str, shapes: Shapes) -> tuple[OnnxModule, tuple[Any, ...]]:
     model = OnnxModule(path, _name(path))
     given = examples(model, shapes)
     assert given is not None
-    return model, CompiledOnnx(model, Options.from_environment(), Journal(), default_build).bound(*given)
+    found = CompiledOnnx(model, Options.from_environment(), Journal(), default_build).bound(*given)
+    if model.kept:  # whoever compiles the model compiles its bodies too, by options of their own
+        model.pending.captured.clear()
+    return model, found
 
 
 def _output(output: Fixed | Given | Made, *, shared: bool) -> Output:
@@ -404,10 +436,6 @@ def _unpickled(model: OnnxModule, options: Options) -> CompiledOnnx:
     return CompiledOnnx(model, options, Journal(), default_build)
 
 
-def _compiled_part(part: Part) -> CompiledOnnx:
-    return CompiledOnnx(part, Options.from_environment(), Journal(), default_build, binding=False)
-
-
 def _repeated(runner: Any, loop: Rounds) -> tuple[int, list[Tensor]] | None:
     return repeat(runner, loop) if isinstance(runner, CompiledOnnx) else None
 
@@ -417,6 +445,5 @@ def _renewed(runner: Any) -> None:
         runner.refresh()
 
 
-Runner.make = _compiled_part
 Runner.renew = _renewed
 Runner.repeat = _repeated

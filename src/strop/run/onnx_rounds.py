@@ -36,6 +36,7 @@ class Body(Protocol):
 
     def hot_for(self, args: Sequence[Tensor]) -> Hot | None: ...
     def serves(self, hot: Hot, args: Sequence[Tensor]) -> bool: ...
+    def tell(self, what: str) -> None: ...
 
 
 @dataclass
@@ -59,6 +60,7 @@ def repeat(body: Body, loop: Rounds) -> tuple[int, list[Tensor]] | None:
     results = program.results
     own = results[int(loop.asked) :]
     if [(s.dtype, tuple(s.shape)) for s in states] != own[: len(states)] or (loop.asked and results[0] != _CONDITION):
+        body.tell("rounds run one by one: what a round gives back is not of the shapes and types that it takes")
         return None
     return _Run(loop, program, inputs, head, states, rows, own).all()
 
@@ -69,12 +71,16 @@ def _program(body: Body, inputs: Sequence[Tensor]) -> NativeProgram | None:
         key = tuple((t.dtype, t.shape) for t in inputs)
         if key in ways.refused:
             return None
+        reason = "its calls do not only compute results from tensors"
         try:
             ways.hot = body.hot_for(inputs)
-        except Problem:
-            ways.hot = None
+        except Problem as problem:
+            ways.hot, reason = None, problem.message
         found = ways.hot.program if ways.hot is not None else None
         if not isinstance(found, NativeProgram) or not found.repeats:
+            if found is not None:
+                reason = "not all of it is native code, or a result is an input"
+            body.tell(f"rounds run one by one: {reason}")
             ways.hot = None
             ways.refused.add(key)
     program = ways.hot.program if ways.hot is not None else None

@@ -59,6 +59,7 @@ class Host(Protocol):
     def take(self, step: Step, scope: Scope) -> None: ...
     def part_for(self, program: Program, scope: Scope) -> tuple[Part, tuple[str, ...]]: ...
     def compile(self, part: Part, bound: set[int] | None = None, variants: int = 0) -> Call: ...
+    def tell(self, what: str, where: str = "") -> None: ...
 
 
 def reads(step: Step) -> tuple[str, ...]:
@@ -111,6 +112,8 @@ class Varying(Compiled):
         given = [values[name] for name in self.inputs]
         form = self._form(given)
         if form not in self.forms:
+            if len(self.forms) >= self.most:
+                host.tell(f"steps run one by one on further shapes: {self.most} are compiled for", self.steps[0].place)
             if len(self.forms) >= self.most or form not in self.seen or self.fresh == 0:
                 if len(self.seen) < MOST_TRIES * MOST_SHAPES:
                     self.seen.add(form)
@@ -173,6 +176,15 @@ class Sections:
                 stepwise.add(next(i for i, step in enumerate(rest) if step is found.step))
         else:
             self.sections = [Section(rest)]
+        self._tell_what_is_not_compiled()
+
+    def _tell_what_is_not_compiled(self) -> None:
+        apart = [step for s in self.sections if not isinstance(s, Compiled) for step in s.steps]
+        if apart:
+            ops = ", ".join(sorted({step.op for step in apart}))
+            compiled = sum(isinstance(section, Compiled) for section in self.sections)
+            told = f"{len(apart)} steps run one by one between {compiled} compiled sections: {ops}"
+            self.host.tell(told, self.program.name)
 
     def settled(self, scope: Scope) -> dict[str, Any]:
         """The values that all rounds of one loop share."""

@@ -127,24 +127,26 @@ class Arrays:
     def of(
         cls, feeds: Mapping[str, Any], names: Sequence[str], args: Sequence[Any], outputs: Sequence[tuple[Port, Any]],
         usual: Usual | None, dispatcher: Dispatcher, call_hooks: Sequence[Any],
-    ) -> Arrays | None:  # fmt: skip
-        """Made after a call; None where its long way is needed again."""
+    ) -> Arrays | str:  # fmt: skip
+        """Made after a call; the reason where its long way is needed again."""
         arrays = [feeds.get(name) for name in names[: len(args)]]
         if len(arrays) != len(feeds) or not all(type(a) is np.ndarray and is_plain(a.dtype) for a in arrays):
-            return None
-        if any(port.element_type in CARRIERS for port, _ in outputs):
-            return None
+            return "an input is no array of a type that programs take as it is"
+        carried = next((port.name for port, _ in outputs if port.element_type in CARRIERS), None)
+        if carried is not None:
+            return f"the output `{carried}` has to be converted"
         hot, bound = dispatcher.hot, frozenset[int]()
         if usual is not None and usual.fits(args, dispatcher.state, call_hooks):
             hot, bound = usual.hot, frozenset(i for i, _ in usual.values)
         elif hot is None or len(args) != hot.count or not serves(hot, args, dispatcher.state, call_hooks):
-            return None
+            return "the program's calls cannot be told apart by their arguments alone"
         parts = [hot.spec] if len(outputs) == 1 else hot.spec.children()
         if len(parts) != len(outputs) or any(part.num_leaves != 1 for part in parts):
-            return None
+            return "an output is no tensor"
         inputs = [(name, array, i in bound) for i, (name, array) in enumerate(zip(names, arrays))]
         made = cls(hot, inputs, tuple(port.name for port, _ in outputs))  # type: ignore[arg-type]
-        return made if made.into is not None or all(_plain(result) for _, result in outputs) else None
+        direct = made.into is not None or all(_plain(result) for _, result in outputs)
+        return made if direct else "NumPy lacks the element type of an output"
 
     def __call__(self, feeds: Mapping[str, Any], state: State, call_hooks: Sequence[Any]) -> dict[str, Any] | None:
         """The outputs, or None where this call differs from the last one."""

@@ -28,6 +28,7 @@ MOST_HOSTS = 32
 MOST_FORMS = 4
 
 Compile = Callable[..., Call]
+Tell = Callable[..., None]  # (what is not done natively, where)
 
 
 class CompiledBody(Body):
@@ -81,6 +82,7 @@ class CompiledBody(Body):
         try:
             found = Runner.repeat(call, Rounds(first, most, True, True, watched, states, (), values))
         except IndexError:
+            self.host.tell("a loop ran round by round: an index left its range", self.program.name)
             return None
         return None if found is None else found[1]
 
@@ -98,10 +100,11 @@ class Ways:
 class Stepwise(Interpreter):
     """Interprets a model's steps on real tensors, with compiled bodies where these do real work."""
 
-    def __init__(self, model: OnnxModule, compile: Compile) -> None:
+    def __init__(self, model: OnnxModule, compile: Compile, tell: Tell) -> None:
         super().__init__()
         self.model = model
         self._compile = compile
+        self.tell = tell
         self.bodies: dict[Hashable, tuple[Call, tuple[str, ...]]] = {}
         self.heavy: dict[int, bool] = {}
         self.ways: dict[Hashable, Ways] = {}
@@ -126,8 +129,10 @@ class Stepwise(Interpreter):
         values = scope.values
         try:
             result = way.call(values)
-        except Exception:  # once more, for the message
+        except Exception as error:  # once more, for the message
             self._step(step, scope)
+            self.known_ways[id(step)] = Way(step)
+            self.tell(f"a step takes the long way: {type(error).__name__}: {error}", step.place)
             return
         if type(result) is tuple:
             values.update(zip(step.outputs, result))
@@ -305,10 +310,12 @@ def _inner_steps(step: Step) -> Iterator[Step]:
 class Staged:
     """A model that runs in stages."""
 
-    def __init__(self, model: OnnxModule, args: Sequence[Any], needs: NeedsValues, compile: Compile) -> None:
+    def __init__(
+        self, model: OnnxModule, args: Sequence[Any], needs: NeedsValues, compile: Compile, tell: Tell
+    ) -> None:
         """Raises `NeedsValues` again where the model cannot be divided."""
         self.model = model
-        self.interpreter = Stepwise(model, compile)
+        self.interpreter = Stepwise(model, compile, tell)
         names = [port.name for port in model.inputs[: len(args)]]
         hosts: set[int] = set()
         program = model.program
@@ -378,6 +385,9 @@ class Staged:
         empty = {name for name, value in own.values.items() if isinstance(value, Tensor) and not value.numel()}
         usual = empty == self.empty or (self.heavy and not empty)
         self.empty = empty
+        if own.types:
+            name, count = next(iter(own.types)), len(self.stages.rest.steps)
+            self.interpreter.tell(f"{count} steps run one by one: torch lacks the element type of `{name}`")
         if own.types or not usual:
             return
         self.sections = Sections(self.interpreter, self.stages.rest, scope, own.values, self._apart, forms=MOST_SHAPES)

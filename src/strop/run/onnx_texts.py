@@ -30,7 +30,9 @@ class Texts:
         self.names = [port.name for port in model.inputs if is_text(port)]
         self.fits = bool(self.names) and model.required == len(model.inputs)
         self.compiled: Compiled | None = None
+        self.reason = ""  # why texts are not positions, or were not in the last call
         if not self.fits:
+            self.reason = "some inputs may be left out" if self.names else ""
             return
         self.compile = compile
         self.coded = Coded(model)
@@ -39,13 +41,16 @@ class Texts:
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """The outputs; None where the texts themselves are needed, or something is wrong with the inputs."""
+        self.reason = ""
         given = [feeds.get(name) for name in self.names]
         if not all(isinstance(texts, np.ndarray) and texts.dtype.kind in "OU" for texts in given):
+            self.reason = "they did not come as arrays of texts"
             return None
         coded = {**feeds, **{name: self._coded(texts) for name, texts in zip(self.names, given)}}
         try:
             return self.compiled.run(coded) if self.compiled is not None else self._first(coded)
-        except Problem:
+        except Problem as problem:
+            self.reason = problem.message
             return None
 
     def _first(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -56,7 +61,8 @@ class Texts:
             with torch.no_grad():
                 compiled.prepare(*compiled.arguments(feeds))
             found = compiled.run(feeds)
-        except Exception:
+        except Exception as error:
+            self.reason = getattr(error, "message", "") or f"{type(error).__name__}: {error}"
             return None
         self.compiled, self.fits = compiled, True
         return found
