@@ -22,8 +22,9 @@ import numpy as np
 
 from strop.core.problem import Problem
 from strop.run import check
-from strop.run.bench_memory import peak_rss_mb, resident_mb, weight_bytes
+from strop.run.bench_memory import weight_bytes
 from strop.run.contenders import CONTENDERS, Task, export_onnx, load_model
+from strop.run.resident import peak_rss_mb, resident_mb
 
 REFERENCE = "reference.npz"
 _PR_SET_PDEATHSIG = 1

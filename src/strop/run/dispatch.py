@@ -7,6 +7,7 @@ functorch, tracing), since those keys are part of the C++ check. Everything else
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -23,6 +24,7 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph
 from strop.run.packed import PackedStore, dense
 from strop.run.release import first_released, release
+from strop.run.resident import trim
 from strop.run.state import Snapshot, State
 from strop.run.threads import is_forked
 from strop.run.twin import twin_of
@@ -90,9 +92,9 @@ class Dispatcher:
             raise Problem("STR103", snapshot.obstacle.why, help=snapshot.obstacle.help)
         if snapshot.training:
             self.journal.add("note", self._name, "compiled in training mode; call .eval() first for inference")
-        variant, snapshot = self._variant(snapshot, arguments, args, kwargs)
-        if self.options.release and isinstance(variant, Variant):
-            self._release(variant, snapshot)
+        form = snapshot.form
+        del snapshot  # which holds parameters that are to be released
+        self._variant(form, arguments, args, kwargs)
 
     def forget(self) -> None:
         """Drop every variant: the module's Python code or attributes may have changed."""
@@ -139,26 +141,27 @@ class Dispatcher:
         if torch.is_grad_enabled() and _needs_grad(arguments.tensors, snapshot):
             return "gradients are needed; call it under torch.no_grad() or torch.inference_mode()"
         try:
-            variant, snapshot = self._variant(snapshot, arguments, args, kwargs)
+            variant = self.variants.find(snapshot.form, arguments.key)
+            if variant is None:
+                form = snapshot.form
+                del snapshot
+                variant = self._variant(form, arguments, args, kwargs)
+                snapshot = self.state.current()
             if isinstance(variant, str):
                 return variant
+            if self.options.release and self._settled != snapshot.epoch:
+                variant.compiled(self.threads)
+                self._release(variant, snapshot)
+                snapshot = self.state.current()
             program = variant.ready(self.threads, snapshot)
         except Exception as error:
             return f"this variant could not be compiled: {error}"
-        if self.options.release and self._settled != snapshot.epoch:
-            self._release(variant, snapshot)
         if variant.overlap(arguments.tensors, snapshot):
             return "a tensor that is written to shares memory with another one"
         return variant, program, arguments.tensors, snapshot
 
-    def _variant(
-        self, snapshot: Snapshot, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Variant | str, Snapshot]:
-        found = self.variants.find(snapshot.form, arguments.key)
-        if found is not None:
-            return found, snapshot
-        made = self.variants.make(snapshot.form, arguments.key, lambda: self._trace(arguments, args, kwargs))
-        return made, self.state.current()
+    def _variant(self, form: int, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant | str:
+        return self.variants.make(form, arguments.key, lambda: self._trace(arguments, args, kwargs))
 
     def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
@@ -168,21 +171,29 @@ class Dispatcher:
             if traced.lifted:
                 self.state.watch(traced.lifted)
             variant = Variant(traced, self._built, self.store)
+            if self.options.release:
+                del traced
+                variant.compiled(self.threads)
+                self._release(variant, self.state.current())
             variant.ready(self.threads, self.state.current())
+            trim()
             return variant
 
     def _built(self, graph: Graph, threads: int) -> Program:
         return self.build(graph, self.options, self.journal, threads)
 
     def _release(self, variant: Variant, snapshot: Snapshot) -> None:
-        """Give up what this variant has packed and no program reads as it is."""
-        needed = set().union(*(made.needed for made in self.variants.made))
-        freed = release(self.model, snapshot.tensors, snapshot.values, set(variant.keys) - needed)
-        if freed:
+        """Give up what this variant packs and no program reads as it is, once it is packed."""
+        needed = variant.needed.union(*(made.needed for made in self.variants.made))
+        gone = release(self.model, snapshot.tensors, snapshot.values, variant.packed - needed)
+        if gone:
             self.hot = None
             if isinstance(self.model, LetsGo):
                 self.model.let_go()
-            self.journal.add("note", self._name, f"released {freed / 1e6:.1f} MB of parameters", bytes=freed)
+            size = sum(tensor.nbytes for tensor in gone)
+            self.journal.add("note", self._name, f"released {size / 1e6:.1f} MB of parameters", bytes=size)
+            del snapshot
+            gc.collect()  # what tracing leaves behind holds parameters, too
         self._settled = self.state.current().epoch
 
     def _heated(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> Hot | None:

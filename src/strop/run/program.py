@@ -10,6 +10,7 @@ import ctypes
 import threading
 import weakref
 from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,7 @@ from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
 from strop.run.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out, view
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
+from strop.run.release import let_go, source
 from strop.run.threads import Pool, in_child, pool
 
 Tensor = torch.Tensor
@@ -240,6 +242,11 @@ class NativeProgram:
         """Which of the parameters a call reads as they are; of the others it reads what was packed."""
         return self.compiled.direct
 
+    @property
+    def packs(self) -> set[int]:
+        """Which of them the parameter program reads."""
+        return {position for _, read, _ in self.compiled.packings for position in read}
+
     def _entry(self, name: str) -> Any:
         """To be called with a frame's arguments as they are: it converts none."""
         entry: Any = ctypes.CFUNCTYPE(None)(self._library.address(name))
@@ -266,7 +273,7 @@ class NativeProgram:
             for one, (_, _, positions) in zip(made, compiled.packings)
             for position, address in zip(positions, one.addresses)
         }
-        tensors = {compiled.params[i]: dense(params[i].detach()) for i in compiled.direct}
+        tensors = {compiled.params[i]: dense(source(params[i]).detach()) for i in compiled.direct}
         self._memory.bound = _Bound(tensors, packed, made)
 
     def _pack(self, params: Sequence[Tensor], missing: Sequence[int]) -> dict[int, Packed]:
@@ -275,6 +282,9 @@ class NativeProgram:
         if self._prepare is None or not missing:
             return {}
         compiled = self.compiled
+        uses = Counter(p for i in missing for p in compiled.packings[i][1])
+        for p in (*uses, *compiled.direct):
+            source(params[p])  # all are there, or nothing is packed
         order = sorted(position for i in missing for position in compiled.packings[i][2])
         addresses, held = laid_out({position: compiled.packed[position][1] for position in order})
         _temporary, temporary_address = allocate(compiled.temporary_bytes)
@@ -285,12 +295,17 @@ class NativeProgram:
         for position, address in addresses.items():
             frame.slots[compiled.packed[position][0]] = address
         for i in missing:
-            sources = {compiled.params[p]: dense(params[p].detach()) for p in compiled.packings[i][1]}
+            sources = {compiled.params[p]: dense(source(params[p]).detach()) for p in compiled.packings[i][1]}
             for slot, tensor in sources.items():
                 frame.slots[slot] = tensor.data_ptr()
             wanted[i] = 1
             self._prepare(*arguments)
             wanted[i] = 0
+            uses.subtract(compiled.packings[i][1])
+            del sources
+            for p in compiled.packings[i][1]:
+                if not uses[p]:
+                    let_go(params[p])
         return {i: Packed(held, tuple(addresses[p] for p in compiled.packings[i][2])) for i in missing}
 
     # ---- calls ----

@@ -1,7 +1,9 @@
-"""Parameters that were packed and are held no longer (`release=True`): what stands in their place, and what may go.
+"""Parameters that are packed and then held no longer (`release=True`): what stands in their place, and what may go.
 
-A stand-in has the name, shape and dtype of its parameter and no memory. Whoever computes with it, copies or stores it
-gets a `Problem`. Tensors that somebody else holds as well (an optimiser, another module) stay as they are there.
+A stand-in has the name, shape and dtype of its parameter. It takes the parameter's place before packing and is the last
+to hold it, so that each one's memory is free as soon as it is packed: there are never two copies of all weights.
+Whoever computes with a stand-in, copies or stores it gets a `Problem`. Tensors that somebody else holds as well (an
+optimiser, another module) stay as they are there.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ class Released(Tensor):
 
     key: str
     value: int
+    original: Tensor | None  # until it is packed
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
@@ -29,7 +32,7 @@ class Released(Tensor):
         made: Released = Tensor._make_wrapper_subclass(
             cls, tensor.shape, strides=tensor.stride(), dtype=tensor.dtype, requires_grad=tensor.requires_grad
         )
-        made.key, made.value = key, value
+        made.key, made.value, made.original = key, value, tensor
         made._is_param = isinstance(tensor, nn.Parameter)  # what isinstance looks at
         return made
 
@@ -63,21 +66,36 @@ class Released(Tensor):
         return f"Released({self.key}: {str(self.dtype).removeprefix('torch.')}{list(self.shape)})"
 
 
+def source(tensor: Tensor) -> Tensor:
+    """The tensor to pack: a parameter itself, or what its stand-in still holds."""
+    if not isinstance(tensor, Released):
+        return tensor
+    if tensor.original is None:
+        tensor.refuse()
+    return tensor.original
+
+
+def let_go(tensor: Tensor) -> None:
+    """A parameter has been packed."""
+    if isinstance(tensor, Released):
+        tensor.original = None
+
+
 def first_released(model: nn.Module) -> Released | None:
     tensors = (tensor for _, _, tensor in _held(model))
     return next((tensor for tensor in tensors if isinstance(tensor, Released)), None)
 
 
-def release(model: nn.Module, tensors: Mapping[str, Tensor], values: Mapping[int, int], packed: Collection[str]) -> int:
-    """Replace the parameters with these names among a module's tensors, whose `values` are told by their ids; the bytes
-    that this sets free unless somebody else holds them. Those that share memory with one that stays stay, too.
-    """
+def release(
+    model: nn.Module, tensors: Mapping[str, Tensor], values: Mapping[int, int], packed: Collection[str]
+) -> list[Released]:
+    """Put stand-ins into the places of the parameters with these names among a module's tensors, whose `values` are
+    told by their ids. Those that share memory with one that stays stay, too."""
     kept = {_memory(tensor) for name, tensor in tensors.items() if name not in packed and not _is_released(tensor)}
     spare = {name: t for name, t in tensors.items() if name in packed and not _is_released(t) and t.nbytes}
     gone = {id(t): Released(t, n, values[id(t)]) for n, t in spare.items() if _memory(t) not in kept}
-    freed = {_memory(t): t.untyped_storage().nbytes() for t in spare.values() if id(t) in gone}
     exchange(model, gone)
-    return sum(freed.values())
+    return list(gone.values())
 
 
 def filled(model: nn.Module) -> nn.Module:

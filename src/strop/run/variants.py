@@ -20,6 +20,7 @@ from strop.core.journal import Journal
 from strop.graph.ir import Graph, Node
 from strop.run.outputs import Alias, Computed, Output
 from strop.run.packed import PackedStore, Sharing, dense
+from strop.run.release import let_go
 from strop.run.state import Snapshot
 
 #: tracing swaps out parts of torch that are global to the process
@@ -110,6 +111,11 @@ class Variant:
         named = (*views, *self.buffers, *self.targets, *(self.keys[i] for i in places))
         return {key for key in named if isinstance(key, str)}
 
+    @property
+    def packed(self) -> set[str]:
+        """The parameters that programs pack."""
+        return {self.keys[i] for bound in self._bound.values() for i in getattr(bound.program, "packs", ())}
+
     def ready(self, threads: int, snapshot: Snapshot) -> Program:
         """The program for this thread count, bound to the parameters of the snapshot."""
         bound = self._bound.get(threads)
@@ -121,6 +127,8 @@ class Variant:
                 tensors = [self._tensor(key, snapshot) for key in self.keys]
                 values = [snapshot.values.get(id(tensor)) or self._store.value_of(tensor) for tensor in tensors]
                 bound.program.bind(tensors, Sharing(self._store, values))
+                for tensor in tensors:
+                    let_go(tensor)
                 bound.epoch = snapshot.epoch
             return bound.program
 
@@ -154,6 +162,12 @@ class Variant:
                 seen[address] = seen.get(address, 0) + 1
         targets = (leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets)
         return any(seen[t.untyped_storage().data_ptr()] > 1 for t in targets if t.numel())
+
+    def compiled(self, threads: int) -> None:
+        """Make the program for a thread count, unless there is one."""
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            if threads not in self._bound:
+                self.compile(threads)
 
     def compile(self, threads: int) -> _Bound:
         """Make the program for a thread count, unbound; a failure is remembered."""
