@@ -25,7 +25,16 @@ def test_an_unreadable_variable_is_named(environ):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"threads": 0}, {"threads": True}, {"threads": "2"}, {"max_variants": 0}, {"pack": 1}, {"numerics": "precise"}, {"pairs": 1}]
+    "wrong",
+    [
+        {"threads": 0},
+        {"threads": True},
+        {"threads": "2"},
+        {"max_variants": 0},
+        {"pack": 1},
+        {"numerics": "precise"},
+        {"pairs": 1},
+    ],
 )
 def test_wrong_values_are_refused(wrong):
     with pytest.raises(Problem, match="STR001"):
