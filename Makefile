@@ -4,15 +4,19 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
+TF     ?= .venv-tensorflow
 
-.PHONY: help demo test test-slow test-onnx test-zoo check format docs bench clean
+.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-zoo check format docs bench clean
 
 help:
 	@echo "make demo       compile ResNet-18, compare with eager, show where the time goes"
 	@echo "make test       every check and the tests (under 15 minutes on two cores)"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make test-slow  the tests marked slow, too"
+	@echo "make test-targets  what compiles, as if on CPUs with SSE, AVX2 and AVX-512, and plans of every known CPU"
 	@echo "make test-onnx  the node tests of the onnx package, by its own runner"
+	@echo "make test-models  trained ONNX models out of PyPI wheels, beside ONNX Runtime"
+	@echo "make test-tensorflow  what the scan calls safe, in real TensorFlow (a virtual environment of its own)"
 	@echo "make test-zoo   every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make bench      the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make format     let ruff format the code"
@@ -27,10 +31,25 @@ test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers and not models"
+
+# The host stands in for other machines. x86-64-v3 hides AVX-512; znver4@host plans for AVX-512 and emulates it where it
+# is missing. `make test STROP_TARGET=x86-64-v3` runs everything that way.
+COMPILING := $(addprefix tests/,plan native code loops run session kernels onnx doors bench errors)
+
+test-targets: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(COMPILING) --target x86-64-v3
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(COMPILING) --target znver4@host
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/native/test_machines.py -m slow
 
 test-onnx: $(VENV)/.test
 	$(BIN)/python tests/onnx_suite.py
+
+test-models: $(VENV)/.test
+	$(BIN)/python -m pytest tests/onnx -m models
+
+test-tensorflow: $(TF)/.test
+	$(TF)/bin/python -m pytest tests/source/test_tf_truth.py -m slow
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"
@@ -69,6 +88,13 @@ $(VENV)/.bench: $(VENV)/.base
 	$(PIP) install --quiet -c constraints.txt -e ".[bench]"
 	touch $@
 
+# TensorFlow stays apart from what the other tests use. The half of Strop that reads sources needs no PyTorch.
+$(TF)/.test: constraints.txt pyproject.toml
+	test -x $(TF)/bin/python || $(PYTHON) -m venv $(TF)
+	$(TF)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -e .
+	$(TF)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt tensorflow-cpu pytest hypothesis
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(TF) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +

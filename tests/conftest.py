@@ -1,6 +1,9 @@
 """What every test gets: a cache of its own, warnings that are said anew, and reproducible random examples.
 
 Under pytest-xdist every worker keeps to one core unless a test asks for threads, and threads that wait do not spin.
+
+`--target NAME` (or STROP_TARGET) makes the tests believe that they run on another machine: `x86-64-v3` hides AVX-512,
+`znver4@host` shows it where it is missing, planned for and emulated.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ settings.load_profile("strop")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+    parser.addoption("--target", default=os.environ.get("STROP_TARGET"), help="the machine that this one stands in for")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,6 +56,26 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         del os.environ["STROP_CACHE"]
     else:
         os.environ["STROP_CACHE"] = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stand_in(pytestconfig: pytest.Config) -> Iterator[None]:
+    """The host is described as the machine that it stands in for, whatever the options of a test say."""
+    name = pytestconfig.getoption("--target")
+    if not name:
+        yield
+        return
+    from strop.core.config import Options
+    from strop.run import jit
+    from strop.run.pipeline import target_for
+
+    target = target_for(Options(target=name))
+    assert target.runs_on(jit.described_host()), f"{name} does not run here; {name}@host emulates it"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "described_host", lambda: target)
+        jit.host.cache_clear()
+        yield
+    jit.host.cache_clear()
 
 
 @pytest.fixture(autouse=True)

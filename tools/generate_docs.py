@@ -270,7 +270,7 @@ def _onnx_models() -> list[str]:
         the calling thread's clock: geometric mean {mean:.2f}× ONNX Runtime's speed over {len(rows)} models; under 0.9×:
         {slow}. The difference is the largest of any output, relative to that output's scale; then comes the processor
         time that compiling took. `python benchmarks/onnx_models.py --write` fetches and measures them;
-        `STROP_REAL_MODELS=1 pytest tests/onnx/test_real_models.py -m slow` only compares.
+        `make test-models` only compares.
         """,
         _table(
             (

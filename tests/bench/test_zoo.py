@@ -13,8 +13,6 @@ from strop.run.check import max_rel_error
 
 @pytest.fixture(scope="module", params=zoo.NAMES)
 def network(request):
-    if request.param in ("bert_base", "bert_small", "gpt2"):
-        pytest.importorskip("transformers")
     return zoo.load(request.param)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from strop.core.problem import Problem
-from strop.core.target import TARGETS, Target
+from strop.core.target import LINUX_X86, TARGETS, Target
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,38 @@ def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(Problem) as caught:
         Target.find("pentium")
     assert "znver3" in caught.value.help
+
+
+AVX2, AVX512 = "+avx2,+fma", "+avx2,+fma,+avx512f,+avx512bw,+avx512vl"
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "runs"),
+    [
+        ("haswell", AVX2, True),
+        ("haswell", AVX512, True),
+        ("x86-64", AVX2, True),
+        ("znver4", AVX2, False),
+        ("znver4", AVX512, True),
+        ("haswell", "+sse2", False),
+        ("neoverse-n1", AVX512, False),
+    ],
+)
+def test_instructions_decide_what_runs(target, host, runs):
+    assert Target.find(target).runs_on(Target.from_features("here", host, triple=LINUX_X86)) is runs
+
+
+def test_an_emulated_machine_keeps_its_plan_and_takes_the_instructions_of_the_host():
+    host, znver4 = Target.from_features("znver3", AVX2), Target.find("znver4")
+    emulated = znver4.emulated_on(host)
+    assert emulated.runs_on(host) and not znver4.runs_on(host)
+    assert (emulated.vector_bits, emulated.vector_registers, emulated.ports) == (512, 32, znver4.ports)
+    assert znver4.has_masks and znver4.byte_products == "vnni"
+    assert not emulated.has_masks and not emulated.byte_products
+    assert emulated.key != host.key
+
+
+def test_a_host_that_hides_avx512_has_no_masks():
+    assert not Target.from_features("znver4", AVX2 + ",-avx512f,-avx512vl").has_masks
+    assert Target.from_features("znver4", AVX512).has_masks
+    assert not Target.find("neoverse-v2").has_masks

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 
 from doors.beside import DOORS, check, eager
-
-transformers = pytest.importorskip("transformers")
 
 SIZES = {
     "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 99,

@@ -8,7 +8,7 @@ from torch import nn
 import strop
 from strop.session import Session
 
-CHECKED = strop.Options(cache=False, check=True)
+CHECKED = strop.Options(cache=False, check=True, numerics="fast")
 
 
 def product(x: torch.Tensor, weight: torch.Tensor, algorithm: str, threads: int = 1) -> torch.Tensor:

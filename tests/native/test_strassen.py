@@ -14,6 +14,8 @@ from strop.plan import algorithms
 from strop.plan.halving import Strassen
 from strop.session import Session
 
+STRASSEN = strop.Options(cache=False, check=True, strassen=True)
+
 
 class Block(nn.Module):
     def __init__(self, depth: int, columns: int) -> None:
@@ -40,7 +42,7 @@ def test_a_block_equals_eager(rows: int, threads: int) -> None:
     torch.manual_seed(0)
     block, x = Block(256, 512).eval(), torch.randn(1, rows, 256)
     with torch.no_grad():
-        session = Session(block, (x,), options=strop.Options(cache=False, check=True, pairs=False), threads=threads)
+        session = Session(block, (x,), options=STRASSEN, threads=threads)
         result, expected = session.module(x), block.double()(x.double())
     assert any("Strassen" in str(entry) for entry in session.journal.events)
     assert (result - expected).abs().max() < 2e-6 * expected.abs().max()
@@ -51,7 +53,7 @@ def test_an_image_equals_eager() -> None:
     net = nn.Sequential(nn.Conv2d(3, 256, 3, padding=1), nn.ReLU(), nn.Conv2d(256, 256, 1), nn.ReLU()).eval()
     x = torch.randn(1, 3, 14, 14)
     with torch.no_grad():
-        result = strop.compile(net, x, options=strop.Options(cache=False, pairs=False))(x)
+        result = strop.compile(net, x, options=STRASSEN)(x)
         expected = net.double()(x.double())
     assert (result - expected).abs().max() < 2e-6 * expected.abs().max()
 
@@ -72,7 +74,7 @@ def test_heads_are_not_channels() -> None:
     torch.manual_seed(0)
     block, x = nn.Sequential(Attention(), Attention()).eval(), torch.randn(1, 128, 256)
     with torch.no_grad():
-        session = Session(block, (x,), options=strop.Options(cache=False, pairs=False), threads=1)
+        session = Session(block, (x,), options=STRASSEN, threads=1)
         result, expected = session.module(x), block.double()(x.double())
     assert "f32[1,256,128]" not in str(session.nests)
     assert (result - expected).abs().max() < 2e-6 * expected.abs().max()
@@ -81,5 +83,5 @@ def test_heads_are_not_channels() -> None:
 def test_it_can_be_switched_off() -> None:
     block, x = Block(256, 512).eval(), torch.randn(1, 128, 256)
     with torch.no_grad():
-        session = Session(block, (x,), options=strop.Options(cache=False, strassen=False, pairs=False), threads=1)
+        session = Session(block, (x,), options=strop.Options(cache=False, numerics="fast", strassen=False), threads=1)
     assert not any("Strassen" in str(entry) for entry in session.journal.events)

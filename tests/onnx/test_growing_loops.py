@@ -1,13 +1,12 @@
 """Loops whose states grow from round to round, as the caches of decoders do, run in compiled sections."""
 
 import numpy as np
-import pytest
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.run.onnx_model import compile_onnx
 from strop.run.onnx_sections import Section, Sections
 
-onnxruntime = pytest.importorskip("onnxruntime")
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 WIDTH, WORDS, LONGEST = 8, 5, 12
 

@@ -1,13 +1,12 @@
 """Trees, linear models and features of ai.onnx.ml against ONNX Runtime."""
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop import Problem
 from strop.run.onnx_model import compile_onnx
-
-onnxruntime = pytest.importorskip("onnxruntime")
 
 ROWS = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
 #: two trees: x0 ≤ 0 ? (x1 > 0.3 ? a : b) : c, and x2 < 0.1 ? d : e

@@ -1,6 +1,7 @@
 """Recurrent layers that were exported as loops become one operator; what only looks like one stays a loop."""
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
@@ -8,7 +9,6 @@ from onnx import TensorProto, helper, numpy_helper
 from strop.capture.onnx import OnnxModule, capture
 from strop.run.onnx_model import compile_onnx
 
-onnxruntime = pytest.importorskip("onnxruntime")
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 TIME, BATCH, WIDTH, HIDDEN = 14, 2, 5, 6
 

@@ -1,12 +1,11 @@
 """Operators of com.microsoft against ONNX Runtime, which defines them."""
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.run.onnx_model import compile_onnx
-
-onnxruntime = pytest.importorskip("onnxruntime")
 
 rng = np.random.default_rng(0)
 

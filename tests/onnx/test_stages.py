@@ -1,13 +1,13 @@
 """Models whose shapes data decides: what lies between such steps is compiled for the shapes that come again."""
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop.run.onnx_model import compile_onnx
 from strop.run.onnx_sections import MOST_SHAPES, Section, Varying
 
-onnxruntime = pytest.importorskip("onnxruntime")
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
 
 

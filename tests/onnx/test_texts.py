@@ -1,13 +1,12 @@
 """Models that look texts up run natively, on positions of texts in a list."""
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from strop import Problem
 from strop.run.onnx_model import compile_onnx
-
-onnxruntime = pytest.importorskip("onnxruntime")
 
 ML = {"domain": "ai.onnx.ml"}
 WORDS = np.array([["cat", "nobody"], ["dog", "cat"], ["", "bird"]], dtype=object)

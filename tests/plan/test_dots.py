@@ -7,14 +7,16 @@ import torch
 from torch import nn
 
 import strop
+from native.machines import runnable
 
 
+@pytest.mark.parametrize("target", ["znver3", "znver4"])
 @pytest.mark.parametrize(("channels", "kernel"), [(32, (3, 3)), (8, (5, 5)), (33, (3, 1)), (16, (1, 3))])
-def test_a_convolution_to_one_channel_keeps_sums_in_lanes(channels, kernel):
+def test_a_convolution_to_one_channel_keeps_sums_in_lanes(channels, kernel, target):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(3, channels, 3), nn.ReLU(), nn.Conv2d(channels, 1, kernel, padding="same")).eval()
     x = torch.randn(1, 3, 14, 15)
-    session = strop.Session(model, (x,))
+    session = strop.Session(model, (x,), options=strop.Options(cache=False, target=runnable(target)))
     passes = {str(one).partition("{")[0] for call in session.plan.steps if call.name == "2.conv" for one in call.passes}
     assert {"lanes", "vectorise"} <= passes
     with torch.no_grad():

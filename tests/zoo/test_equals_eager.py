@@ -81,8 +81,6 @@ def _network(name: str) -> tuple[nn.Module, tuple[Any, ...], Any]:
 
 @pytest.mark.parametrize(("name", "door", "threads"), list(_matrix()))
 def test_equals_eager(name: str, door: str, threads: int, made: list[NativeProgram]) -> None:
-    if name.startswith(("bert", "gpt")):
-        pytest.importorskip("transformers")
     model, inputs, expected = _network(name)
     torch.set_num_threads(threads)
     with torch.no_grad():

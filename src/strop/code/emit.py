@@ -22,8 +22,6 @@ from strop.loops.index import Index
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
 from strop.loops.primitives import in_parts, step_parts
 
-BROADCASTING = 512  # bits of vectors whose instructions can read one element for all lanes
-MASKING = 512  # bits of vectors that have registers for masks
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
 
 
@@ -69,9 +67,9 @@ class _Emitter:
         self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
         self.access = Access(self.frame, _looked_at(nest), frozenset(store.target for store in nest.stores), "%status")
         self.access.hold_limit = target.vector_registers // 3
-        self.access.has_masks = target.vector_bits == MASKING
+        self.access.has_masks = target.has_masks
         self.access.evaluate = self.value
-        if target.vector_bits == BROADCASTING:
+        if target.has_masks:
             self.access.apart = _summed_in_pairs(nest)
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
@@ -462,7 +460,8 @@ class _Emitter:
     def _fma(self, a: Value, b: Value, c: Value) -> Value:
         lanes = max(a.lanes, b.lanes, c.lanes)
         names = [self._broadcast(v, lanes) for v in (a, b, c)]
-        return Value(self.frame.code.call("llvm.fma", a.dtype, lanes, *names), a.dtype, lanes)
+        # rounded once where the machine has an instruction for it, and not by a call of fmaf where it has none
+        return Value(self.frame.code.call("llvm.fmuladd", a.dtype, lanes, *names), a.dtype, lanes)
 
     def _byte_products(self, a: Value, b: Value, total: Value) -> Value:
         lanes = max(a.lanes, b.lanes, total.lanes)

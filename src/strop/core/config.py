@@ -57,7 +57,7 @@ class Options:
     check: bool = False  #: verify the IR after every step; nothing is read from the cache then
     release: bool = False  #: give up parameters that were packed: less memory, no way back to eager mode
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
-    target: str | None = None  #: name of a shipped machine description; None: this machine
+    target: str | None = None  #: a shipped machine description, or its plan in this CPU's code (`znver4@host`)
     measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
 
     def __post_init__(self) -> None:

@@ -50,16 +50,38 @@ class Target:
     def ports(self) -> Ports:
         """The execution ports of its cores; those of the nearest description where the CPU is not described."""
         generic = {128: "neoverse-n1" if self.triple.startswith(("aarch64", "arm64")) else "x86-64", 256: "x86-64-v3"}
-        return PORTS.get(self.cpu) or PORTS.get(self.name) or PORTS[generic.get(self.vector_bits, "x86-64-v4")]
+        return PORTS.get(self.name) or PORTS[generic.get(self.vector_bits, "x86-64-v4")]
+
+    def has(self, feature: str) -> bool:
+        """Whether its instructions include a feature, by LLVM's name: what `features` says, or what `cpu` implies."""
+        on = _parse(self.features)
+        return on.get(feature, False) if on else feature in _implied(self.cpu)
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether instructions can leave out lanes, and read one element for all of them."""
+        return self.has("avx512vl")
 
     @property
     def byte_products(self) -> str:
         """How it multiplies bytes: `vnni` (four at once into 32 bits), `pairs` (of 16 bits), or not at all."""
-        if not self.triple.startswith(("x86_64", "i686")):
-            return ""
-        on = _parse(self.features)
-        vnni = on.get("avx512vnni", False) if on else self.cpu in VNNI
-        return "vnni" if vnni and self.vector_bits == 512 else "pairs" if self.vector_bits >= 256 else ""
+        if self.vector_bits == 512:
+            return "vnni" if self.has("avx512vnni") else "pairs" if self.has("avx512bw") else ""
+        return "pairs" if self.has("avx2") else ""
+
+    def runs_on(self, host: Target) -> bool:
+        """Whether a machine has the instructions that code for this one may use."""
+        if self.triple.partition("-")[0] != host.triple.partition("-")[0]:
+            return False
+        return all(host.has(feature) for feature in _VECTORS if self.has(feature))
+
+    def emulated_on(self, host: Target) -> Target:
+        """The same registers, caches and ports to plan for, in instructions of another machine.
+
+        LLVM divides vectors that are wider than the machine's: nests, tiles and algorithms can be tried without the CPU
+        that they are meant for. The code says nothing about how fast that CPU would be.
+        """
+        return replace(self, triple=host.triple, cpu=host.cpu, features=host.features)
 
     @property
     def peak_gflops(self) -> float:
@@ -124,6 +146,9 @@ class Target:
         )
 
 
+_VECTORS = ("avx2", "fma", "avx512f", "avx512bw", "avx512vl")  # x86 features that vectors of code depend on
+_AVX2 = 2  # how many of them come with vectors of 256 bits
+
 NARROWEST = 4  # lanes of the shortest vectors that are worth their own instructions
 
 
@@ -137,6 +162,14 @@ def narrowest(active: int, lanes: int) -> int:
 def _parse(features: str) -> dict[str, bool]:
     names = [name.strip() for name in features.split(",") if name.strip()]
     return {name.lstrip("+-"): not name.startswith("-") for name in names}
+
+
+def _implied(cpu: str) -> tuple[str, ...]:
+    """The vector features of a shipped description."""
+    if cpu not in TARGETS or not TARGETS[cpu].triple.startswith("x86_64"):
+        return ()
+    count = {256: _AVX2, 512: len(_VECTORS)}.get(TARGETS[cpu].vector_bits, 0)
+    return (*_VECTORS[:count], *(("avx512vnni",) if cpu in VNNI else ()))
 
 
 def _match(cpu: str, on: Mapping[str, bool], triple: str) -> tuple[Target, int, int]:

@@ -56,7 +56,7 @@ def is_abroad(options: Options) -> bool:
     """Whether the options name a machine whose code can't be expected to run here."""
     if not options.target:
         return False
-    here, there = jit.described_host(), Target.find(options.target)
+    here, there = jit.described_host(), pipeline.target_for(options)
     return there.instruction_set != here.instruction_set
 
 
@@ -64,8 +64,7 @@ def compile_abroad(
     model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None, options: Options, journal: Journal
 ) -> Abroad:
     """Plan a model for the machine that the options name, and estimate it there."""
-    assert options.target is not None
-    target, threads = Target.find(options.target), options.threads or 1
+    target, threads = pipeline.target_for(options), options.threads or 1
     traced = entry.default_trace(model, tuple(args), dict(kwargs or {}))
     stages = pipeline.run_stages(Variant(traced, _nothing).graph, target, options, journal, threads)
     cache = Cache(journal=journal) if options.cache else None

@@ -95,8 +95,15 @@ class Stages:
     parts: tuple[str, ...] = ()  # LLVM text
 
 
+EMULATED = "@host"  # after a target's name: planned for that machine, in instructions of this one
+
+
 def target_for(options: Options) -> Target:
-    return Target.find(options.target) if options.target else jit.host()
+    if not options.target:
+        return jit.host()
+    if options.target.endswith(EMULATED):
+        return Target.find(options.target.removesuffix(EMULATED)).emulated_on(jit.described_host())
+    return Target.find(options.target)
 
 
 def compile_graph(

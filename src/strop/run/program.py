@@ -78,8 +78,7 @@ def compiled_for(
 def _check_runs_here(options: Options) -> None:
     """Code for another family of CPUs would not even load; vectors that this one lacks would end the process."""
     here, there = jit.described_host(), target_for(options)
-    foreign = there.triple.partition("-")[0] != here.triple.partition("-")[0]
-    if foreign or there.vector_bits > here.vector_bits:
+    if not there.runs_on(here):
         told = f"strop compile MODEL --target {there.name} says what it should take there"
         raise Problem("STR402", f"code for `{there.name}` does not run on this machine", help=told)
 

@@ -7,9 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("transformers")
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 import tiny_models
