@@ -22,7 +22,7 @@ from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.run.state import Snapshot, State
 from strop.run.twin import twin_of
-from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
+from strop.run.variants import Build, Eager, Program, Trace, Variant, Variants, dense
 
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -49,6 +49,24 @@ class Arguments:
     tensors: Sequence[Tensor]
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Calls go to eager at once. Eager is never wrong, so only what would change the decision is looked at."""
+
+    weight: Tensor
+    dtype: torch.dtype
+
+    @classmethod
+    def by(cls, snapshot: Snapshot) -> Left | None:
+        """By the module's largest tensor of half precision, as long as it is of that dtype."""
+        half = [t for t in snapshot.tensors.values() if t.dtype in (torch.float16, torch.bfloat16)]
+        largest = max(half, key=Tensor.numel, default=None)
+        return None if largest is None else cls(largest, largest.dtype)
+
+    def holds(self) -> bool:
+        return self.weight.dtype is self.dtype
+
+
 class Dispatcher:
     """Serves the calls of one module."""
 
@@ -61,6 +79,8 @@ class Dispatcher:
         self.state = State(model)
         self.variants = Variants(options.max_variants)
         self.hot: Hot | None = None
+        self.left: Left | None = None
+        self._eager_forms: dict[Hashable, str] = {}  # forms of the module, and dtypes, that run eager for any shape
         self._name = type(model).__name__
         self._said: set[str] = set()
 
@@ -74,11 +94,14 @@ class Dispatcher:
             raise Problem("STR103", snapshot.obstacle, help="move the model with .to('cpu') before compiling it")
         if snapshot.training:
             self.journal.add("note", self._name, "compiled in training mode; call .eval() first for inference")
-        self._variant(snapshot, arguments, args, kwargs)
+        variant, _ = self._variant(snapshot, arguments, args, kwargs)
+        if isinstance(variant, Eager):
+            self._say(variant)
 
     def forget(self) -> None:
         """Drop every variant: the module's Python code or attributes may have changed."""
-        self.hot = None
+        self.hot = self.left = None
+        self._eager_forms.clear()
         self.variants.clear()
 
     @property
@@ -131,17 +154,24 @@ class Dispatcher:
     def _variant(
         self, snapshot: Snapshot, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Variant | str, Snapshot]:
-        found = self.variants.find(snapshot.form, arguments.key)
+        kind = snapshot.form, tuple(tensor.dtype for tensor in arguments.tensors)
+        found = self.variants.find(snapshot.form, arguments.key) or self._eager_forms.get(kind)
         if found is not None:
             return found, snapshot
         made = self.variants.make(snapshot.form, arguments.key, lambda: self._trace(arguments, args, kwargs))
-        return made, self.state.current()
+        current = self.state.current()
+        if isinstance(made, Eager):
+            self._eager_forms[kind] = made
+            self.left = Left.by(current)
+        return made, current
 
-    def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+    def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant | Eager:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
         with self.journal.step("compile a variant", model=self._name, inputs=shapes):
             with torch.inference_mode(False), torch.no_grad():
                 traced = self.trace(twin_of(self.model), args, dict(sorted(kwargs.items())))
+            if traced.eager:
+                return Eager(traced.eager)
             if traced.lifted:
                 self.state.watch(traced.lifted)
             variant = Variant(traced, lambda graph, threads: self.build(graph, self.options, self.journal, threads))
@@ -161,11 +191,14 @@ class Dispatcher:
 
     def _eager(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell
+        self._say(reason)
+        return result
+
+    def _say(self, reason: str) -> None:
         if reason not in self._said:
             self._said.add(reason)
             alarming = "variant" in reason
             (self.journal.warn if alarming else self.journal.add)("fallback", self._name, f"runs eager: {reason}")
-        return result
 
 
 def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments | str:
