@@ -522,9 +522,18 @@ def library_nodes() -> str:
         _table(
             ("kind", "why"),
             [
-                ("random numbers (`dropout` in training, `rand`, `bernoulli`)", "the order of torch's generator is kept"),
-                ("sorting more than 32 elements, top-k, `unique`, `nonzero`", "no loop nest of known extents describes them well"),
-                ("linear algebra (`svd`, `inverse`), FFTs, complex numbers", "LAPACK and the FFT are libraries already"),
+                (
+                    "random numbers (`dropout` in training, `rand`, `bernoulli`)",
+                    "the order of torch's generator is kept",
+                ),
+                (
+                    "sorting more than 32 elements, top-k, `unique`, `nonzero`",
+                    "no loop nest of known extents describes them well",
+                ),
+                (
+                    "linear algebra (`svd`, `inverse`), FFTs, complex numbers",
+                    "LAPACK and the FFT are libraries already",
+                ),
                 (
                     "float16, bfloat16, int16",
                     "generated code does not compute with these dtypes yet; int8 and uint8 are read, moved, converted "

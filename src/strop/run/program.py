@@ -133,6 +133,7 @@ class _Frame:
             crew_address,
         )
         self.arguments: tuple[Any, ...] = ()
+        self.views: dict[tuple[Any, ...], Tensor] = {}  # the places of library calls in arena and packed weights
 
     def bind(self, bound: _Bound, params: Sequence[int]) -> None:
         """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
@@ -141,6 +142,18 @@ class _Frame:
         places = ctypes.addressof(self.table), self.arena_address, bound.address, self.slots.buffer_info()[0]
         self.arguments = tuple(map(_as_argument, places))
         self.bound = bound
+        self.views.clear()
+
+    def view(self, place: tuple[Any, ...]) -> Tensor:
+        found = self.views.get(place)
+        if found is None:
+            assert self.bound is not None
+            kind, offset, dtype, shape = place
+            held = self.arena, self.arena_address
+            if kind == "packed":
+                held = self.bound.packed, self.bound.address
+            found = self.views[place] = _view(*held, offset, dtype, shape)
+        return found
 
 
 class _Memory:
@@ -314,18 +327,21 @@ class NativeProgram:
                 entry(*frame.arguments)
 
             return native
-        _, op, attrs, types, shapes, places, outputs, name = step
+        _, op, attrs, types, shapes, places, outputs, name, views, unused = step
         stand_ins = tuple(Node("input", types=(Type(*shape),)) for shape in shapes)
         node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types), name)
         readers = [_reader(place) for place in places]
-        run = reference.runner(node)
+        run = reference.runner(node, views)
 
         def library(frame: _Frame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
             for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
-                dense = result.detach().contiguous()
-                tensors[slot] = dense
-                frame.slots[slot] = dense.data_ptr()
+                if not views:
+                    result = result.detach().contiguous()
+                    frame.slots[slot] = result.data_ptr()
+                tensors[slot] = result
+            for slot in unused:
+                del tensors[slot]
 
         return library
 
@@ -366,12 +382,4 @@ def _reader(place: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Ten
         values, dtype, shape = rest
         made = torch.tensor(values, dtype=DTYPES[dtype]).view(shape)
         return lambda frame, tensors: made
-    offset, dtype, shape = rest
-    if kind == "arena":
-        return lambda frame, tensors: _view(frame.arena, frame.arena_address, offset, dtype, shape)
-
-    def packed(frame: _Frame, tensors: dict[int, Tensor]) -> Tensor:
-        assert frame.bound is not None
-        return _view(frame.bound.packed, frame.bound.address, offset, dtype, shape)
-
-    return packed
+    return lambda frame, tensors: frame.view(place)
