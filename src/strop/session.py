@@ -122,6 +122,9 @@ class Session:
     def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         with self.journal.step("capture"):
             traced = entry.default_trace(model, args, kwargs)
+        if traced.eager:
+            self.journal.add("fallback", type(model).__name__, f"runs eager outside of a session: {traced.eager}")
+            traced = replace(traced, eager="")
         if self._traced is None:
             self._traced, self._arguments = traced, take_apart(args, kwargs)
         return traced

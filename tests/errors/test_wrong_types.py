@@ -1,7 +1,6 @@
 """Arguments of the wrong type: a Problem that names the argument, never an AttributeError from our insides."""
 
 import copy
-from dataclasses import replace
 
 import pytest
 import torch

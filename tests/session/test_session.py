@@ -27,7 +27,7 @@ class Net(nn.Module):
 class Sorting(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first = nn.Linear(16, 16)
+        self.first = nn.Linear(16, 40)
 
     def forward(self, x):
         return torch.sort(self.first(x)).values * 2

@@ -30,6 +30,7 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
     aten_nn,
     aten_pointwise,
     aten_reduce,
+    aten_sort,
     aten_transformer,
     aten_trees,
     aten_views,

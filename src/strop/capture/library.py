@@ -24,6 +24,9 @@ WHOLE = ("aten.lstm.", "aten.gru.", "aten.rnn_", "aten.quantized_", "aten._ctc_l
 #: more operators than this, and one library call is the better program
 LONGEST = 300
 
+#: operators that see how their input lies in memory: it is made contiguous, as it is when they are captured
+BY_STRIDES = ("aten.as_strided.", "aten._unsafe_view.", "aten._reshape_alias.", "aten.view.dtype", "aten.view_as_")
+
 #: operators of our own, as the functions that they call in the end: torch's way there takes some tens of microseconds
 DIRECT: dict[str, Callable[..., Any]] = {}
 
@@ -70,27 +73,33 @@ def resolve(target: str) -> Callable[..., Any]:
 
 
 def call(node: Node, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Run a library node on contiguous inputs: its results as fresh contiguous tensors."""
+    """Run a library node: its results as fresh contiguous tensors."""
     return caller(node)(inputs)
 
 
-def caller(node: Node) -> Callable[[Sequence[torch.Tensor]], tuple[torch.Tensor, ...]]:
-    """`call` for one node, with everything looked up beforehand."""
+def caller(node: Node, views: bool = False) -> Callable[[Sequence[torch.Tensor]], tuple[torch.Tensor, ...]]:
+    """`call` for one node, with everything looked up beforehand.
+
+    With `views`, its results are as the operator gives them, as in eager: they may lie in any way, and in its inputs.
+    """
     target = node.attrs["target"]
-    operator = DIRECT.get(target) or resolve(target)
+    operator = DIRECT.get(target) or resolve("aten.reshape.default" if target == "aten.view.default" else target)
+    as_given = target.startswith("aten.") and not target.startswith(BY_STRIDES)
     arguments = [_filler(value) for value in node.attrs["args"]]
     keywords = [(name, _filler(value)) for name, value in node.attrs["kwargs"]]
 
     def run(inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        inputs = [tensor.contiguous() for tensor in inputs]
+        inputs = inputs if as_given else [tensor.contiguous() for tensor in inputs]
         found = operator(*[fill(inputs) for fill in arguments], **{name: fill(inputs) for name, fill in keywords})
         leaves = (found,) if isinstance(found, torch.Tensor) else tree_flatten(found)[0]
-        taken = {tensor.data_ptr() for tensor in inputs if tensor.numel()}
+        if views:
+            return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+        taken = {tensor.untyped_storage().data_ptr() for tensor in inputs if tensor.numel()}
         results = []
         for leaf in leaves:
             if isinstance(leaf, torch.Tensor):
                 fresh = leaf.resolve_conj().resolve_neg().contiguous()
-                shared = fresh.data_ptr() in taken or any(fresh is tensor for tensor in inputs)
+                shared = fresh.untyped_storage().data_ptr() in taken or any(fresh is tensor for tensor in inputs)
                 results.append(fresh.clone() if shared else fresh)
         return tuple(results)
 

@@ -28,7 +28,7 @@ from strop.run.resident import trim
 from strop.run.state import Snapshot, State
 from strop.run.threads import is_forked
 from strop.run.twin import twin_of
-from strop.run.variants import Build, Program, Trace, Variant, Variants
+from strop.run.variants import Build, Eager, Program, Trace, Variant, Variants
 
 ALONE = "runs on one thread: this process was forked, and the pool of threads stayed behind"
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
@@ -64,6 +64,24 @@ class Arguments:
     tensors: Sequence[Tensor]
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Calls go to eager at once. Eager is never wrong, so only what would change the decision is looked at."""
+
+    weight: Tensor
+    dtype: torch.dtype
+
+    @classmethod
+    def by(cls, snapshot: Snapshot) -> Left | None:
+        """By the module's largest tensor of half precision, as long as it is of that dtype."""
+        half = [t for t in snapshot.tensors.values() if t.dtype in (torch.float16, torch.bfloat16)]
+        largest = max(half, key=Tensor.numel, default=None)
+        return None if largest is None else cls(largest, largest.dtype)
+
+    def holds(self) -> bool:
+        return self.weight.dtype is self.dtype
+
+
 class Dispatcher:
     """Serves the calls of one module."""
 
@@ -77,6 +95,8 @@ class Dispatcher:
         self.variants = Variants(options.max_variants)
         self.store = PackedStore()
         self.hot: Hot | None = None
+        self.left: Left | None = None
+        self._eager_forms: dict[Hashable, str] = {}  # forms of the module, and dtypes, that run eager for any shape
         self._name = type(model).__name__
         self._settled = -1  # the epoch in which everything was released that can be
         self._said: set[str] = set()
@@ -94,11 +114,14 @@ class Dispatcher:
             self.journal.add("note", self._name, "compiled in training mode; call .eval() first for inference")
         form = snapshot.form
         del snapshot  # which holds parameters that are to be released
-        self._variant(form, arguments, args, kwargs)
+        variant = self._variant(form, arguments, args, kwargs)
+        if isinstance(variant, Eager):
+            self._say(variant)
 
     def forget(self) -> None:
         """Drop every variant: the module's Python code or attributes may have changed."""
-        self.hot = None
+        self.hot = self.left = None
+        self._eager_forms.clear()
         self.variants.clear()
 
     @property
@@ -161,13 +184,23 @@ class Dispatcher:
         return variant, program, arguments.tensors, snapshot
 
     def _variant(self, form: int, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant | str:
-        return self.variants.make(form, arguments.key, lambda: self._trace(arguments, args, kwargs))
+        kind = form, tuple(tensor.dtype for tensor in arguments.tensors)
+        known = self._eager_forms.get(kind)
+        if known is not None:
+            return known
+        made = self.variants.make(form, arguments.key, lambda: self._trace(arguments, args, kwargs))
+        if isinstance(made, Eager):
+            self._eager_forms[kind] = made
+            self.left = Left.by(self.state.current())
+        return made
 
-    def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+    def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant | Eager:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
         with self.journal.step("compile a variant", model=self._name, inputs=shapes):
             with torch.inference_mode(False), torch.no_grad():
                 traced = self.trace(twin_of(self.model), args, dict(sorted(kwargs.items())))
+            if traced.eager:
+                return Eager(traced.eager)
             if traced.lifted:
                 self.state.watch(traced.lifted)
             variant = Variant(traced, self._built, self.store)
@@ -212,11 +245,14 @@ class Dispatcher:
         if gone is not None:
             gone.refuse(f"the original module would have to run ({reason.splitlines()[0]})")
         result = self.model(*args, **kwargs)  # where it raises, the caller's arguments were wrong: nothing to tell
+        self._say(reason)
+        return result
+
+    def _say(self, reason: str) -> None:
         if reason not in self._said:
             self._said.add(reason)
             alarming = "variant" in reason
             (self.journal.warn if alarming else self.journal.add)("fallback", self._name, f"runs eager: {reason}")
-        return result
 
 
 def take_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments | str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -27,10 +28,11 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.run.dispatch import ALONE
+from strop.run.half_precision import reason_for_eager
 from strop.run.outputs import Alias, Computed, Output, trace_back
 from strop.run.state import Supplied
 from strop.run.threads import is_forked
-from strop.run.variants import Build, Traced, Variant, Variants
+from strop.run.variants import Build, Eager, Traced, Variant, Variants
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
 JOURNAL = Journal()
@@ -64,11 +66,16 @@ class Backend:
         self.build = build or default_build
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        through = aot_autograd(fw_compiler=self._training, inference_compiler=self._inference)
+        pieces: list[Piece] = []
+        inference = partial(self._inference, pieces=pieces)
+        through = aot_autograd(fw_compiler=self._training, inference_compiler=inference)
         with nullcontext() if _needs_gradients(graph_module, example_inputs) else keeping_whole():
-            return through(graph_module, example_inputs)
+            compiled = through(graph_module, example_inputs)
+        return graph_module.forward if pieces and all(piece.left for piece in pieces) else compiled
 
-    def _inference(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    def _inference(
+        self, graph_module: GraphModule, example_inputs: Sequence[Any], *, pieces: list[Piece]
+    ) -> Callable[..., Any]:
         context = TracingContext.try_get()
         described = context.fw_metadata if context is not None else None
         static = described.static_input_indices if described is not None else ()
@@ -76,6 +83,7 @@ class Backend:
         piece = Piece(self, graph_module, [i for i in static if i not in mutated])
         if not piece.symbolic:
             piece.prepare(example_inputs)
+        pieces.append(piece)
         return piece.boxed()
 
     def _training(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -96,6 +104,7 @@ class Piece:
         self.parameters = Supplied(tuple(self.placeholders[i].name for i in self.static))
         self.variants = Variants(owner.options.max_variants)
         self.symbolic = any(_is_symbolic(node.meta.get("val")) for node in self.placeholders)
+        self.left = ""  # why all of its calls run eager
         self._name = _name(graph_module)
         self._said: set[str] = set()
 
@@ -103,7 +112,9 @@ class Piece:
         """Compile ahead of the first call, as the shapes are fixed."""
         leaves = [example_inputs[i] for i in self.given]
         try:
-            self.variants.make(0, _key(leaves), lambda: self._trace(None))
+            found = self.variants.make(0, _key(leaves), lambda: self._trace(None))
+            if isinstance(found, str):
+                self._say(found)
         except Exception as error:
             self._say(f"this variant could not be compiled: {error}")
 
@@ -139,6 +150,8 @@ class Piece:
         return variant.run(program, [leaf for leaf in leaves if isinstance(leaf, Tensor)], snapshot)
 
     def _variant(self, args: tuple[Any, ...], key: Hashable) -> Variant | str:
+        if self.left:
+            return self.left
         found = self.variants.find(0, key)
         return self.variants.make(0, key, lambda: self._trace(args)) if found is None else found
 
@@ -146,7 +159,7 @@ class Piece:
         self._say(reason)
         return self.graph_module(*args)
 
-    def _trace(self, args: tuple[Any, ...] | None) -> Variant:
+    def _trace(self, args: tuple[Any, ...] | None) -> Variant | Eager:
         from strop.capture.fx import from_fx
 
         owner = self.owner
@@ -154,6 +167,9 @@ class Piece:
         with owner.journal.step("compile a variant", model=self._name), torch.inference_mode(False), torch.no_grad():
             names = {self.placeholders[i].name: self.placeholders[i].name for i in self.static}
             conversion = from_fx(self.graph_module, examples, params=names)
+            self.left = reason_for_eager(conversion.graph)
+            if self.left:
+                return Eager(self.left)
             returned, spec = pytree.tree_flatten(self.graph_module.graph.output_node().args[0])
             leaves = [_number_or_node(leaf) for leaf in returned]
             outputs = [self._output(leaf, output) for leaf, output in zip(leaves, trace_back(leaves, self._sources()))]
@@ -179,7 +195,8 @@ class Piece:
     def _say(self, reason: str) -> None:
         if reason not in self._said:
             self._said.add(reason)
-            self.owner.journal.warn("fallback", self._name, f"runs eager: {reason}")
+            tell = self.owner.journal.add if reason == self.left else self.owner.journal.warn
+            tell("fallback", self._name, f"runs eager: {reason}")
 
 
 def _needs_gradients(graph_module: GraphModule, example_inputs: Sequence[Any]) -> bool:

@@ -20,6 +20,7 @@ from strop.core.problem import Problem
 from strop.graph.ir import Graph
 from strop.run.diagnose import diagnosed
 from strop.run.dispatch import Dispatcher
+from strop.run.half_precision import reason_for_eager
 from strop.run.module import CompiledModule
 from strop.run.onnx_spec import require_onnx
 from strop.run.outputs import outputs_of
@@ -97,7 +98,8 @@ def default_trace(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
 
     captured = capture(filled(model), args, kwargs)
     outputs = outputs_of(captured.exported)
-    return Traced(captured.graph, outputs, captured.out_spec, captured.constants, captured.lifted)
+    eager = reason_for_eager(captured.graph)
+    return Traced(captured.graph, outputs, captured.out_spec, captured.constants, captured.lifted, eager)
 
 
 def default_build(graph: Graph, options: Options, journal: Journal, threads: int) -> Program:

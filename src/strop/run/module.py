@@ -68,6 +68,9 @@ class CompiledModule(nn.Module):
             and hot.same()
         ):
             return hot.run(args)
+        left = dispatcher.left
+        if left is not None and left.holds() and not any(self._call_hooks):
+            return self._original(*args, **kwargs)
         if is_compiling():
             return self._original(*args, **kwargs)
         return super().__call__(*args, **kwargs)

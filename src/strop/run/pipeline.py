@@ -244,9 +244,10 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
     entries: dict[str, Sequence[Call | Strips]] = {}
     steps: list[tuple[Any, ...]] = []
     places = _places(planned, slots)
+    native = _native(planned)
     for segment in segments:
         if isinstance(segment, LibraryCall):
-            steps.append(_library_step(segment, places))
+            steps.append(_library_step(segment, places, native))
         else:
             name = f"strop_run{len(steps)}"
             entries[name] = segment
@@ -267,7 +268,7 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
             library[step.target] = library.get(step.target, 0) + 1
     return Compiled(
         code=code,
-        steps=steps,
+        steps=_releasing(steps),
         inputs=[slots[b] for b in planned.inputs],
         params=[slots[b] for b in planned.params],
         direct=_direct(planned),
@@ -336,7 +337,14 @@ def _segments(planned: Plan) -> list[list[Call | Strips] | LibraryCall]:
     return found
 
 
-def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
+def _native(planned: Plan) -> set[Buffer]:
+    """What generated code or the caller sees, and therefore has to lie as its layout says."""
+    strips = [call for group in planned.strips.values() for call in group.calls]
+    calls = [step for step in (*planned.steps, *strips) if isinstance(step, Call)]
+    return {*planned.outputs, *(buffer for call in calls for buffer in call.touched)}
+
+
+def _library_step(call: LibraryCall, places: Places, native: set[Buffer]) -> tuple[Any, ...]:
     def where(buffer: Buffer) -> tuple[Any, ...]:
         if buffer.space == "packed":
             return ("packed", places.slots[buffer], buffer.dtype, buffer.shape)
@@ -350,7 +358,24 @@ def _library_step(call: LibraryCall, places: Places) -> tuple[Any, ...]:
     types = tuple((t.dtype, t.shape) for t in node.types)
     shapes = tuple((b.dtype, b.shape) for b in call.inputs)
     outputs = tuple(places.slots[b] for b in call.outputs)
-    return ("library", node.op, dict(node.attrs), types, shapes, tuple(map(where, call.inputs)), outputs)
+    inputs = tuple(map(where, call.inputs))
+    # the arena is written again while the call goes on: nothing that outlives the step may lie in it
+    views = native.isdisjoint(call.outputs) and all(place[0] != "arena" for place in inputs)
+    return ("library", node.op, dict(node.attrs), types, shapes, inputs, outputs, views)
+
+
+def _releasing(steps: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Library steps with what nobody uses after them: the next ones take its memory, which is in the caches still."""
+    loose = {slot for step in steps if step[0] == "library" and step[-1] for slot in step[6]}
+    later: set[int] = set()
+    found = []
+    for step in reversed(steps):
+        if step[0] == "library":
+            used = {place[1] for place in step[5] if place[0] == "slot"} | set(step[6])
+            step = (*step, tuple(sorted((used & loose) - later)))
+            later |= used
+        found.append(step)
+    return found[::-1]
 
 
 def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:

@@ -120,6 +120,7 @@ class _Frame:
             crew_address,
         )
         self.arguments: tuple[Any, ...] = ()
+        self.views: dict[tuple[Any, ...], Tensor] = {}  # the places of library calls in arena and packed weights
 
     def bind(self, bound: _Bound) -> None:
         """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
@@ -129,6 +130,16 @@ class _Frame:
             self.slots[slot] = address
         self.arguments = self.with_arena(self.arena_address)
         self.bound = bound
+        self.views.clear()
+
+    def view(self, place: tuple[Any, ...]) -> Tensor:
+        found = self.views.get(place)
+        if found is None:
+            assert self.bound is not None
+            kind, at, dtype, shape = place
+            held, address = (self.arena, self.arena_address + at) if kind == "arena" else self.bound.packed[at]
+            found = self.views[place] = view(held, address, dtype, shape)
+        return found
 
     def with_arena(self, address: int) -> tuple[Any, ...]:
         """What an entry is called with to run in some arena."""
@@ -420,17 +431,21 @@ class NativeProgram:
                 entry(*frame.arguments)
 
             return native
-        _, op, attrs, types, shapes, places, outputs = step
+        _, op, attrs, types, shapes, places, outputs, views, unused = step
         stand_ins = tuple(Node("input", types=(Type(*shape),)) for shape in shapes)
         node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types))
         readers = [_reader(place) for place in places]
-        run = reference.runner(node)
+        run = reference.runner(node, views)
 
         def call(frame: _Frame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
             for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
-                tensors[slot] = made = result.detach().contiguous()
-                frame.slots[slot] = made.data_ptr()
+                if not views:
+                    result = result.detach().contiguous()
+                    frame.slots[slot] = result.data_ptr()
+                tensors[slot] = result
+            for slot in unused:
+                del tensors[slot]
 
         return call
 
@@ -482,12 +497,4 @@ def _reader(where: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Ten
         values, dtype, shape = rest
         made = torch.tensor(values, dtype=DTYPES[dtype]).view(shape)
         return lambda frame, tensors: made
-    place, dtype, shape = rest
-    if kind == "arena":
-        return lambda frame, tensors: view(frame.arena, frame.arena_address + place, dtype, shape)
-
-    def packed(frame: _Frame, tensors: dict[int, Tensor]) -> Tensor:
-        assert frame.bound is not None
-        return view(*frame.bound.packed[place], dtype, shape)
-
-    return packed
+    return lambda frame, tensors: frame.view(where)

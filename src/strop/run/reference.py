@@ -43,12 +43,12 @@ def run(node: Node, inputs: Sequence[Any]) -> Any:
     return runner(node)(inputs)
 
 
-def runner(node: Node) -> Callable[[Sequence[Any]], Any]:
-    """`run` for one node, with everything looked up beforehand."""
+def runner(node: Node, views: bool = False) -> Callable[[Sequence[Any]], Any]:
+    """`run` for one node, with everything looked up beforehand; `views` as in `library.caller`."""
     if node.op != "aten":
         meaning = MEANINGS[node.op]
         return lambda inputs: _checked(node, meaning(node, *inputs, **node.attrs))
-    call = library.caller(node)
+    call = library.caller(node, views)
     if len(node.types) != 1:
         return call  # torch may mistype results that nobody uses; each `item` checks its own
     return lambda inputs: _checked(node, call(inputs)[0])

@@ -46,10 +46,15 @@ class Traced:
     out_spec: pytree.TreeSpec
     constants: Mapping[str, Tensor]  # params of the graph that are no parameters of the module
     lifted: tuple[Tensor, ...] = ()  # plain tensor attributes of the module that the graph relies upon
+    eager: str = ""  # why the original module should run instead
 
 
 Build = Callable[[Graph, Options, Journal, int], Program]
 Trace = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Traced]
+
+
+class Eager(str):
+    """The reason why a graph is left to eager on purpose, as opposed to why it could not be compiled."""
 
 
 class _Nothing:
@@ -204,7 +209,7 @@ class Variants:
         """The variant, the reason why there is none, or None when nobody tried."""
         return self._made.get((form, key))
 
-    def make(self, form: int, key: Hashable, trace: Callable[[], Variant]) -> Variant | str:
+    def make(self, form: int, key: Hashable, trace: Callable[[], Variant | str]) -> Variant | str:
         """Compile a variant. Where that fails, the reason is remembered and the exception goes on."""
         with self._lock, _tracing:
             found = self._made.get((form, key))
