@@ -49,7 +49,9 @@ class Cases:
         count = sum(found[0] for found in self.families.values())
         terminalreporter.write_line(f"numerics: {count} cases, {len(self.families)} families")
         if golden.Refresh.wanted and not hasattr(config, "workerinput"):
-            rows = (f"| {family} | {n} | {_short(e)} | {_short(s)} |" for family, (n, e, s) in sorted(self.families.items()))
+            rows = (
+                f"| {family} | {n} | {_short(e)} | {_short(s)} |" for family, (n, e, s) in sorted(self.families.items())
+            )
             PAGE.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
 
 

@@ -10,27 +10,28 @@ from numerics.judge import Judge, Setting
 
 #: descriptions of CPUs whose code can run here; None: of this machine
 TARGETS = (None, "x86-64-v3")
-NUMERICS = ("default", "exact")
+#: every target by default; `exact` differs in convolutions alone
+SETTINGS = (*(Setting("default", target) for target in TARGETS), Setting("exact"))
 
 
-@pytest.fixture(params=TARGETS, ids=lambda name: name or "host", scope="session")
-def target(request: pytest.FixtureRequest) -> str | None:
-    name: str | None = request.param
-    if name is not None and not _runs_here(name):
-        pytest.skip(f"this CPU does not run code for {name}")
-    return name
-
-
-@pytest.fixture(params=NUMERICS, scope="session")
-def numerics(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(params=SETTINGS, ids=str, scope="session")
+def setting(request: pytest.FixtureRequest) -> Setting:
+    found: Setting = request.param
+    if found.target is not None and not _runs_here(found.target):
+        pytest.skip(f"this CPU does not run code for {found.target}")
+    return found
 
 
 @pytest.fixture(scope="session")
-def judge(target: str | None, numerics: str, pytestconfig: pytest.Config) -> Judge:
+def cases(pytestconfig: pytest.Config) -> Cases:
     found = pytestconfig.pluginmanager.get_plugin("numerics")
     assert isinstance(found, Cases)
-    return Judge(Setting(numerics, target), found)
+    return found
+
+
+@pytest.fixture(scope="session")
+def judge(setting: Setting, cases: Cases) -> Judge:
+    return Judge(setting, cases)
 
 
 def _runs_here(name: str) -> bool:

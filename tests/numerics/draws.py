@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 KINDS = ("normal", "positive", "constant", "counts", "sparse", "ladder")
+HIGHEST = 2.0**121  # of a sum of products
 #: powers of ten between which an axis is scaled, index by index
 SPANS = ((0.0, 0.0), (0.0, 0.0), (-4.0, 4.0), (-15.0, 3.0), (-30.0, 15.0))
 
@@ -26,6 +27,10 @@ class Fill:
     zeros: bool = False  #: whether some rows are zero
     scale: float = 1.0
 
+    @property
+    def constant(self) -> bool:
+        return self.kind == "constant"
+
     def tensor(self, shape: Sequence[int]) -> Tensor:
         generator = torch.Generator().manual_seed(self.seed)
         made = self._base(tuple(shape), generator)
@@ -36,7 +41,7 @@ class Fill:
             made[..., torch.randint(shape[-1], (2,), generator=generator)] *= self.outliers
         if self.zeros and shape:
             made[torch.rand(shape[0], generator=generator) < 0.3] = 0
-        return (made * self.scale).float()
+        return (made * self.scale).clamp(-HIGHEST, HIGHEST).float()
 
     def _base(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         def rand() -> Tensor:
@@ -72,6 +77,14 @@ def fills(draw: st.DrawFn, kinds: Sequence[str] = KINDS, spans: Sequence[tuple[f
 def moderate(kinds: Sequence[str] = KINDS) -> st.SearchStrategy[Fill]:
     """Rows and channels a few orders of magnitude apart."""
     return fills(kinds, ((0.0, 0.0), (-2.0, 2.0), (-6.0, 1.0)))
+
+
+def within_range(x: Tensor, other: Tensor, length: int) -> Tensor:
+    """x, scaled down by powers of two where sums of so many products with the other would overflow."""
+    highest = float(x.double().abs().max()) * float(other.double().abs().max()) * length
+    while highest > HIGHEST:
+        x, highest = x * 2.0**-16, highest * 2.0**-16
+    return x
 
 
 def cancelling(tensor: Tensor, axis: int, sign: int) -> Tensor:

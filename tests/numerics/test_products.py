@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -10,20 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from numerics.draws import Fill, cancelling, fills
-from numerics.judge import LARGEST, Judge, Of
+from numerics.draws import Fill, cancelling, fills, within_range
+from numerics.judge import Judge, Of
 
 CONSTANT = Fill("constant")
 SMALL = [(1, 7, 5), (3, 64, 32), (17, 100, 33), (2, 300, 48), (5, 1030, 8)]
 BIG = [(128, 768, 768), (128, 3072, 256), (49, 4608, 128), (1, 4096, 512)]
-
-
-def within_range(x: Tensor, w: Tensor, length: int) -> Tensor:
-    """x, scaled down by a power of two where products with w would overflow."""
-    highest = float(x.double().abs().max()) * float(w.double().abs().max()) * length
-    while highest > LARGEST / 64:
-        x, highest = x * 2.0**-16, highest * 2.0**-16
-    return x
 
 
 def operands(rows: int, k: int, columns: int, x: Fill, w: Fill, cancel: bool) -> tuple[Tensor, Tensor]:
@@ -36,9 +29,9 @@ def operands(rows: int, k: int, columns: int, x: Fill, w: Fill, cancel: bool) ->
 def check_linear(judge: Judge, shape: tuple[int, int, int], x: Fill, w: Fill, cancel: bool, threads: int = 1) -> None:
     rows, k, columns = shape
     a, b = operands(rows, k, columns, x, w, cancel)
-    judge.check(
-        "linear", f"linear {shape}", lambda: nn.Linear(k, columns, bias=False), (a,), {"weight": b}, count=k, threads=threads
-    )
+    layer = partial(nn.Linear, k, columns, bias=False)
+    equal = x.constant and w.constant
+    judge.check("linear", f"linear {shape}", layer, (a,), {"weight": b}, count=k, threads=threads, equal=equal)
 
 
 @pytest.mark.parametrize("shape", SMALL, ids=str)
@@ -65,7 +58,13 @@ def test_big_linear(judge: Judge, shape: tuple[int, int, int], threads: int, x: 
 def test_linear_with_bias(judge: Judge, x: Fill, w: Fill, b: Fill) -> None:
     a, weight = operands(6, 130, 24, x, w, False)
     bias = b.tensor((24,)).clamp(-1e30, 1e30)
-    judge.check("linear", "bias", lambda: nn.Linear(130, 24), (a,), {"weight": weight, "bias": bias}, count=130)
+    judge.check("linear", "bias", partial(nn.Linear, 130, 24), (a,), {"weight": weight, "bias": bias}, count=130)
+
+
+@pytest.mark.parametrize("k", [16, 60, 256, 600])
+def test_terms_below_the_last_digit_of_the_bias_add_up(judge: Judge, k: int) -> None:
+    x, weight, bias = torch.full((4, k), 2.0**-24 * 0.99), torch.ones(32, k), torch.ones(32)
+    judge.check("linear", f"bias of {k}", partial(nn.Linear, k, 32), (x,), {"weight": weight, "bias": bias}, count=k)
 
 
 TWO: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], tuple[int, ...], tuple[int, ...]]] = {
@@ -94,7 +93,8 @@ def test_products_of_two_inputs(judge: Judge, name: str, x: Fill, y: Fill) -> No
     b = y.tensor(right)
     k = max(left[-1], right[-1])
     a = within_range(x.tensor(left), b, k)
-    judge.check(name.split(",")[0].split()[0], name, lambda: Of(function), (a, b), count=k)
+    family = name.split(",")[0].split()[0]
+    judge.check(family, name, lambda: Of(function), (a, b), count=k, equal=x.constant and y.constant)
 
 
 @settings(max_examples=3)
@@ -103,4 +103,4 @@ def test_products_of_two_inputs(judge: Judge, name: str, x: Fill, y: Fill) -> No
 def test_big_product_of_two_inputs(judge: Judge, x: Fill, y: Fill) -> None:
     b = y.tensor((1536, 384))
     a = within_range(x.tensor((96, 1536)), b, 1536)
-    judge.check("matmul", "big", lambda: Of(torch.matmul), (a, b), count=1536)
+    judge.check("matmul", "big", lambda: Of(torch.matmul), (a, b), count=1536, equal=x.constant and y.constant)
