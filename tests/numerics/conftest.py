@@ -11,15 +11,19 @@ from numerics.judge import Judge, Setting
 #: descriptions of CPUs whose code can run here; None: of this machine
 TARGETS = (None, "x86-64-v3")
 #: every target by default; `exact` differs in convolutions alone
-SETTINGS = (*(Setting("default", target) for target in TARGETS), Setting("exact"))
+DEFAULTS = tuple(Setting("default", target) for target in TARGETS)
+SETTINGS = (*DEFAULTS, Setting("exact"))
 
 
 @pytest.fixture(params=SETTINGS, ids=str, scope="session")
 def setting(request: pytest.FixtureRequest) -> Setting:
-    found: Setting = request.param
-    if found.target is not None and not _runs_here(found.target):
-        pytest.skip(f"this CPU does not run code for {found.target}")
-    return found
+    return _running_here(request.param)
+
+
+@pytest.fixture(params=DEFAULTS, ids=str, scope="session")
+def default(request: pytest.FixtureRequest) -> Setting:
+    """For whole models, which take long to compile."""
+    return _running_here(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +38,13 @@ def judge(setting: Setting, cases: Cases) -> Judge:
     return Judge(setting, cases)
 
 
-def _runs_here(name: str) -> bool:
-    wanted = {"x86-64-v3": ("AVX2", "AVX512"), "znver4": ("AVX512",)}[name]
-    return torch.backends.cpu.get_cpu_capability() in wanted
+@pytest.fixture(scope="session")
+def default_judge(default: Setting, cases: Cases) -> Judge:
+    return Judge(default, cases)
+
+
+def _running_here(setting: Setting) -> Setting:
+    wanted = {None: (), "x86-64-v3": ("AVX2", "AVX512")}[setting.target]
+    if wanted and torch.backends.cpu.get_cpu_capability() not in wanted:
+        pytest.skip(f"this CPU does not run code for {setting.target}")
+    return setting

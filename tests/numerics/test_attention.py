@@ -46,7 +46,7 @@ def terms_of(function: Callable[..., Tensor]) -> Callable[[nn.Module, Sequence[A
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @example(q=Fill("constant"), k=Fill("constant"), v=Fill("constant"))
 @given(q=moderate(), k=moderate(), v=moderate())
 def test_attention(judge: Judge, name: str, q: Fill, k: Fill, v: Fill) -> None:

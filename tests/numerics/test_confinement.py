@@ -11,6 +11,17 @@ from torch.nn import functional as F
 
 from numerics.judge import Judge, Of, assert_special_values_agree
 
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.GRU(12, 16, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        made: Tensor = self.layer(x)[0]
+        return made
+
+
 #: how a part is changed: to huge values, to NaN, to an infinity, to a single NaN, to zeros
 CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "huge": lambda part: part * 1e30,
@@ -28,7 +39,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "convolution": (lambda: nn.Conv2d(16, 16, 3, padding=1), (3, 16, 8, 8)),
     "1×1": (lambda: nn.Conv2d(32, 24, 1), (4, 32, 5, 5)),
     "transposed": (lambda: nn.ConvTranspose2d(16, 8, 4, 2, 1), (3, 16, 5, 5)),
-    "GRU": (lambda: Of(lambda x, gru=nn.GRU(12, 16, batch_first=True): gru(x)[0]), (3, 5, 12)),
+    "GRU": (Recurrent, (3, 5, 12)),
     "attention": (lambda: Of(lambda x: F.scaled_dot_product_attention(x, x, x)), (3, 2, 9, 16)),
     "layer norm": (lambda: nn.LayerNorm(50), (9, 50)),
     "group norm": (lambda: nn.GroupNorm(2, 8), (3, 8, 6, 6)),

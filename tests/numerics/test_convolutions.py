@@ -64,7 +64,7 @@ def check(
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @example(x=Fill("constant"), w=Fill("constant"), cancel=False)
 @given(x=fills(), w=fills(), cancel=st.booleans())
 def test_convolution(judge: Judge, name: str, x: Fill, w: Fill, cancel: bool) -> None:
@@ -80,7 +80,7 @@ def test_big_convolution(judge: Judge, name: str, threads: int, x: Fill, w: Fill
     check(judge, name, *BIG[name], x, w, cancel, threads)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(x=fills(), w=fills(), b=fills())
 def test_convolution_with_bias(judge: Judge, x: Fill, w: Fill, b: Fill) -> None:
     weight = w.tensor((16, 12, 3, 3))

@@ -123,9 +123,9 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_front_end(judge: Judge, name: str) -> None:
+def test_front_end(default_judge: Judge, name: str) -> None:
     """Each frame's worst error within eager's: a quiet frame does not hide behind a loud one."""
-    model, fast = judge.compiled(name, MODELS[name], (next(iter(SOUNDS.values())),))
+    model, fast = default_judge.compiled(name, MODELS[name], (next(iter(SOUNDS.values())),))
     for sound, wave in SOUNDS.items():
         with torch.no_grad():
             exact = in_double(model)(wave.double())
@@ -135,4 +135,4 @@ def test_front_end(judge: Judge, name: str) -> None:
         scale = float(exact.abs().max())
         assert worst[1] <= max(FACTOR * worst[0], 1e-6 * scale), (sound, worst)
         assert typical[1] <= max(FACTOR * typical[0], 1e-7 * scale), (sound, typical)
-        judge.cases.add("front ends")
+        default_judge.cases.add("front ends")

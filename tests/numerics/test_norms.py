@@ -71,7 +71,7 @@ NORMS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], Callable[..., T
 
 
 @pytest.mark.parametrize("name", NORMS)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @example(x=Fill("constant"), w=Fill(), b=Fill())
 @given(x=fills(spans=SPANS), w=moderate(), b=moderate())
 def test_norm(judge: Judge, name: str, x: Fill, w: Fill, b: Fill) -> None:

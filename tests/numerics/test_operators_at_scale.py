@@ -92,7 +92,7 @@ def check(name: str, most: int | None, cases: Cases) -> None:
 
 @pytest.mark.parametrize("name", FEW)
 def test_operator_at_scale(name: str, cases: Cases) -> None:
-    check(name, 3, cases)
+    check(name, 2, cases)
 
 
 @pytest.mark.slow

@@ -82,12 +82,12 @@ def check(judge: Judge, name: str, model: nn.Module, fast: Any, args: tuple[Tens
 
 @pytest.mark.parametrize("make", [llama, gpt2], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_language_model_with_outlier_channels(judge: Judge, make: Any, threads: int) -> None:
+def test_language_model_with_outlier_channels(default_judge: Judge, make: Any, threads: int) -> None:
     ids = torch.randint(128, (2, 24), generator=torch.Generator().manual_seed(0))
-    model, fast = judge.compiled(make.__name__, make, (ids,), threads)
+    model, fast = default_judge.compiled(make.__name__, make, (ids,), threads)
     for seed in range(3):
         check(
-            judge,
+            default_judge,
             "language models",
             model,
             fast,
@@ -95,7 +95,7 @@ def test_language_model_with_outlier_channels(judge: Judge, make: Any, threads: 
         )
 
 
-def test_recommender_with_unscaled_counts(judge: Judge) -> None:
+def test_recommender_with_unscaled_counts(default_judge: Judge) -> None:
     def inputs(seed: int) -> tuple[Tensor, Tensor]:
         generator = torch.Generator().manual_seed(seed)
         counts = (10 ** (6 * torch.rand(64, 13, generator=generator))).floor()
@@ -103,6 +103,6 @@ def test_recommender_with_unscaled_counts(judge: Judge) -> None:
             1000, (64, 20), generator=generator
         )
 
-    model, fast = judge.compiled("recommender", Recommender, inputs(0))
+    model, fast = default_judge.compiled("recommender", Recommender, inputs(0))
     for seed in range(5):
-        check(judge, "recommender", model, fast, inputs(seed))
+        check(default_judge, "recommender", model, fast, inputs(seed))

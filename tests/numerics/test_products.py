@@ -35,7 +35,7 @@ def check_linear(judge: Judge, shape: tuple[int, int, int], x: Fill, w: Fill, ca
 
 
 @pytest.mark.parametrize("shape", SMALL, ids=str)
-@settings(max_examples=20)
+@settings(max_examples=10)
 @example(x=CONSTANT, w=CONSTANT, cancel=False)
 @given(x=fills(), w=fills(), cancel=st.booleans())
 def test_linear(judge: Judge, shape: tuple[int, int, int], x: Fill, w: Fill, cancel: bool) -> None:
@@ -44,7 +44,7 @@ def test_linear(judge: Judge, shape: tuple[int, int, int], x: Fill, w: Fill, can
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shape", BIG, ids=str)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @example(x=CONSTANT, w=CONSTANT, cancel=False)
 @example(x=Fill("positive"), w=Fill("positive"), cancel=False)
 @example(x=Fill(outliers=1e4), w=Fill(scale=1e-4), cancel=False)
@@ -53,7 +53,7 @@ def test_big_linear(judge: Judge, shape: tuple[int, int, int], threads: int, x: 
     check_linear(judge, shape, x, w, cancel, threads)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(x=fills(), w=fills(), b=fills())
 def test_linear_with_bias(judge: Judge, x: Fill, w: Fill, b: Fill) -> None:
     a, weight = operands(6, 130, 24, x, w, False)
@@ -85,7 +85,7 @@ TWO: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], tuple[int, ...], tuple[
 
 
 @pytest.mark.parametrize("name", TWO)
-@settings(max_examples=12)
+@settings(max_examples=5)
 @example(x=CONSTANT, y=CONSTANT)
 @given(x=fills(), y=fills())
 def test_products_of_two_inputs(judge: Judge, name: str, x: Fill, y: Fill) -> None:
@@ -97,7 +97,7 @@ def test_products_of_two_inputs(judge: Judge, name: str, x: Fill, y: Fill) -> No
     judge.check(family, name, lambda: Of(function), (a, b), count=k, equal=x.constant and y.constant)
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @example(x=CONSTANT, y=CONSTANT)
 @given(x=fills(), y=fills())
 def test_big_product_of_two_inputs(judge: Judge, x: Fill, y: Fill) -> None:

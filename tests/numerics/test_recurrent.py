@@ -34,7 +34,7 @@ class First(nn.Module):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(x=moderate(), w=moderate(("normal", "sparse", "ladder")))
 def test_recurrent_layer(judge: Judge, name: str, x: Fill, w: Fill) -> None:
     make, shape = LAYERS[name]

@@ -48,7 +48,7 @@ OTHERS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[..., Tensor], tuple
 
 
 @pytest.mark.parametrize("name", LINEAR)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @example(x=Fill("constant"))
 @example(x=Fill("constant", scale=2.0**-140))
 @given(x=fills())
@@ -61,15 +61,16 @@ def test_sum(judge: Judge, name: str, x: Fill) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @example(x=Fill("positive"))
 @given(x=moderate())
 def test_other_reductions(judge: Judge, name: str, x: Fill) -> None:
+    """Beside an outlier all other squares of a variance are nearly equal, and round the same way."""
     function, terms, shape = OTHERS[name]
-    judge.check(name.split(",")[0], name, lambda: Of(function), (x.tensor(shape),), terms=terms, count=4)
+    judge.check(name.split(",")[0], name, lambda: Of(function), (x.tensor(shape),), terms=terms, count=64, equal=True)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(x=moderate(("normal", "positive", "constant")))
 def test_prod(judge: Judge, x: Fill) -> None:
     given = x.tensor((6, 40))
@@ -78,7 +79,7 @@ def test_prod(judge: Judge, x: Fill) -> None:
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean"])
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(w=fills())
 def test_embedding_bag(judge: Judge, mode: str, w: Fill) -> None:
     generator = torch.Generator().manual_seed(w.seed)

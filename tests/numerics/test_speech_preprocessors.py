@@ -89,12 +89,12 @@ def _widen(tensor: Any) -> None:
 
 @pytest.mark.parametrize("sound", ["voice", "quiet"])
 @pytest.mark.parametrize("name", [*NAMES, *(f"{name}_conv" for name in BY_CONVOLUTION)])
-def test_preprocessor(name: str, sound: str, setting: Setting, cases: Cases) -> None:
+def test_preprocessor(name: str, sound: str, default: Setting, cases: Cases) -> None:
     """Against float64, the runtime's own error is the yardstick; where that is small, results agree."""
     path = file(name)
     wave = SOUNDS[sound].numpy()
     feeds = {"waveforms": wave, "waveforms_lens": np.array([wave.shape[1]], np.int64)}
-    options = Options(threads=1, numerics=setting.numerics, target=setting.target)  # type: ignore[arg-type]
+    options = Options(threads=1, numerics=default.numerics, target=default.target)  # type: ignore[arg-type]
     got = np.asarray(next(iter(compile_onnx(str(path), feeds, options=options).run(feeds).values())))
     theirs = peer(str(path), feeds)
     # the runtime has no convolution in float64: the same function by its other file

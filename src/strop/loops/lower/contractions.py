@@ -228,8 +228,8 @@ def _convolution(c: Context, outer: tuple[Loop, ...], inner: tuple[Loop, ...], p
 def _biased(c: Context, acc: Buffer, channel: Loop, terms: int) -> tuple[Expr, Expr]:
     """What a sum of products starts with, and its result.
 
-    A sum that starts with its bias rounds every term to the bias's last digit: a thousand terms of half a digit each are
-    lost. So it is added at the end, once; tiles of the shortest sums are 2 to 4% faster if they start with it.
+    A sum that starts with its bias rounds every term to the bias's last digit: a thousand terms of half a digit each
+    are lost. So it is added at the end, once; tiles of the shortest sums are 2 to 4% faster if they start with it.
     """
     if len(c.node.inputs) < 3:
         return zero(c.dtype), value_of(acc)
