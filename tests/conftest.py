@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from native.tally import Tally
+from numerics.cases import Cases
 from strop.core import journal
 
 settings.register_profile(
@@ -40,6 +41,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Tally(), "tally")
+    config.pluginmanager.register(Cases(), "numerics")
     golden.Refresh.wanted = config.getoption("--update-golden")
     if hasattr(config, "workerinput"):  # before any test imports torch, which reads these
         os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""Which sums are made of subtotals: long ones that read each element once, and nothing else."""
+"""Which sums are made of subtotals: long ones, and none of those that are short."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strop.loops.ir import Loop, Nest
 from strop.loops.lower.driver import lower
 from strop.plan.recipe import Recipe
 from strop.plan.schedule import schedule
-from strop.plan.sums import BLOCK, LONGEST, _blocks
+from strop.plan.sums import BLOCK, LONGEST, LONGEST_PRODUCT, _blocks, _sums
 
 
 def x(*shape: int, index: int = 0) -> Node:
@@ -55,16 +55,37 @@ def test_long_sums_are_made_of_subtotals(result: Node) -> None:
         build.layer_norm(x(16, 4096), eps=1e-5),
         build.softmax(x(16, 4096)),
         build.reduce("amax", x(100_003), (0,)),
-        build.matmul(x(64, 9000), x(9000, 64, index=1)),
-        build.matmul(x(1, 9000), x(9000, 64, index=1)),
-        build.matmul(x(64, 9000), x(9000, 1, index=1)),
-        build.attention(x(1, 1, 1, 64), x(1, 1, 1024, 64, index=1), x(1, 1, 1024, 64, index=2), scale=0.1),
-        build.conv(x(1, 512, 9, 9), build.param("w", "f32", (16, 512, 3, 3))),
+        build.matmul(x(64, 256), x(256, 64, index=1)),
+        build.matmul(x(64, 4096), x(4096, 1, index=1)),
+        build.attention(x(1, 1, 1, 64), x(1, 1, 256, 64, index=1), x(1, 1, 256, 64, index=2), scale=0.1),
+        build.conv(x(1, 28, 9, 9), build.param("w", "f32", (16, 28, 3, 3))),
     ],
 )
-def test_short_sums_and_products_keep_one_accumulator(result: Node) -> None:
+def test_short_sums_keep_one_accumulator(result: Node) -> None:
     params = [node for node in Graph((), (), (result,)).nodes if node.op == "param"]
     assert not subtotals(scheduled(result, *params))
+
+
+@pytest.mark.parametrize("target", ["znver3", "znver4"])
+@pytest.mark.parametrize(
+    "result",
+    [
+        build.matmul(x(64, 768), x(768, 64, index=1)),
+        build.matmul(x(64, 9001), x(9001, 64, index=1)),
+        build.matmul(x(1, 9000), x(9000, 64, index=1)),
+        build.matmul(x(2, 8, 300), x(2, 300, 64, index=1)),
+        build.attention(x(1, 1, 1, 64), x(1, 1, 1024, 64, index=1), x(1, 1, 1024, 64, index=2), scale=0.1),
+        build.conv(x(1, 512, 9, 9), build.param("w", "f32", (16, 512, 3, 3))),
+        build.conv(x(1, 64, 9, 9), build.param("w", "f32", (16, 64, 3, 3))),
+    ],
+)
+def test_products_add_blocks(result: Node, target: str) -> None:
+    """No register tile adds more than so many products in a row."""
+    params = [node for node in Graph((), (), (result,)).nodes if node.op == "param"]
+    recipes = scheduled(result, *params, target=target)
+    assert subtotals(recipes)
+    steps = [one.steps for recipe in recipes for one in _sums(recipe.nest, (), {})]
+    assert max(prod(loop.extent for loop in chain) for chain in steps) <= LONGEST_PRODUCT
 
 
 @pytest.mark.parametrize("target", ["znver3", "znver4"])
@@ -80,7 +101,7 @@ def test_blocks_cover_a_chain_of_loops(extents: tuple[int, ...]) -> None:
     counts = {loop.name: loop.extent for loop in chain}
     order = [loop.name for loop in chain]
     ends: list[int] = []  # where in the order of loops a block ends
-    for name, by in _blocks(chain):
+    for name, by in _blocks(chain, LONGEST, BLOCK):
         counts[f"{name}.s"], counts[name] = -(-counts[name] // by), by
         order.insert(order.index(name), f"{name}.s")
         ends.append(order.index(name) - len(order))

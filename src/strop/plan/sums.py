@@ -7,8 +7,10 @@ Where an accumulator of a pure reduction (a sum, mean, norm, the denominator of 
 holds. That one is touched so rarely that it may as well be memory: nothing was measured to be slower. Eager PyTorch
 adds in cascades too.
 
-Matrix products and convolutions keep one accumulator per output: their sums are shorter, and registers are what they
-are short of.
+Matrix products and convolutions start anew after at most `LONGEST_PRODUCT` steps; the library that eager calls does so
+after 192. A constant times a constant, where every rounding goes the same way, is off by up to 0.23 units in the last
+place per step: 13 to 50 units with blocks of 256 (eager 13 to 45), 70 with blocks of 512, 630 in one sum of 4608. For a
+tile of 4×24 it is 1% more instructions.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from strop.loops.ir import Apply, Buffer, Expr, Loop, Nest, Store, loads
 from strop.plan.recipe import Recipe
 
 LONGEST = 128  # steps in one go: rows of 4096 elements in 4 vectors of 8 lanes are as exact as eager ones
+LONGEST_PRODUCT = 256  # steps of a sum of products in one go
 BLOCK = 32  # steps of a subtotal where there are more, and subtotals of the next
 
 
 def shorten_sums(recipe: Recipe) -> None:
-    """Subtotals for every pure reduction of a scheduled nest with too many steps."""
+    """Subtotals for every sum of a scheduled nest with too many steps."""
     if prod(loop.extent for loop in recipe.nest.all_loops if loop.kind == "reduce") <= LONGEST:
         return
-    for chain in dict.fromkeys(tuple(one.steps) for one in _sums(recipe.nest, (), {}) if one.pure):
-        for loop, by in _blocks(chain):
+    for chain, pure in dict.fromkeys((tuple(one.steps), one.pure) for one in _sums(recipe.nest, (), {})):
+        for loop, by in _blocks(chain, *((LONGEST, BLOCK) if pure else (LONGEST_PRODUCT, LONGEST_PRODUCT))):
             one = Subtotal(recipe.name, loop, by)
             if one.check(recipe.nest):
                 recipe.do(one)
@@ -78,16 +81,16 @@ def _sums(nest: Nest, around: tuple[Loop, ...], homes: Mapping[Buffer, frozenset
             yield _Sum(item, around, homes)
 
 
-def _blocks(chain: tuple[Loop, ...]) -> Iterator[tuple[str, int]]:
+def _blocks(chain: tuple[Loop, ...], longest: int, block: int) -> Iterator[tuple[str, int]]:
     """Where a chain of loops starts new sums: at which loop, after how many of its steps; the innermost first."""
-    inner, longest = 1, LONGEST
+    inner = 1
     for loop in reversed(chain):
         name, extent = loop.name, loop.extent
         while inner * extent > longest:
-            by = _evenly(extent, max(BLOCK // inner, 1))
+            by = _evenly(extent, max(block // inner, 1))
             yield name, by
             name, extent = f"{name}.s", -(-extent // by)
-            inner, longest = 1, 2 * BLOCK
+            inner, longest = 1, 2 * block
         inner *= extent
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, sqrt
+from math import inf, prod, sqrt
 
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
@@ -15,6 +15,7 @@ from strop.loops.lower.together import guarded
 
 #: names of space dimensions, innermost last
 SPACE = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
+SHORTEST = 9  # products of a sum that starts with its bias: a window of 3×3 of one channel
 
 
 def parallel(name: str, extent: int) -> Loop:
@@ -57,11 +58,9 @@ def linear(c: Context) -> list[Nest]:
     rows, n = c.loops("m", shape[:-1]), parallel("n", shape[-1])
     k = reducing("k", c.node.inputs[1].shape[1])
     acc = c.scratch("acc", c.dtype)
-    body = (
-        *accumulate(acc, (k,), c.read(0, *rows, k), c.read(1, n, k), _product(c), _bias(c, n)),
-        store(c.out, (*rows, n), value_of(acc)),
-    )
-    return [c.nest((*rows, n), *body, scratch=(acc,))]
+    start, end = _biased(c, acc, n, k.extent)
+    products = accumulate(acc, (k,), c.read(0, *rows, k), c.read(1, n, k), _product(c), start)
+    return [c.nest((*rows, n), *products, store(c.out, (*rows, n), end), scratch=(acc,))]
 
 
 @lowering("matmul")
@@ -162,9 +161,10 @@ def _transposed(c: Context, phases: int) -> list[Nest]:
             factor = c.read(1, *which)
             sizes = zip(which[2:], weight[2:])
         factor = guarded(factor, inside(*sizes), 0)
-        starts.append(store(acc, (), _bias(c, channel)))
+        start, end = _biased(c, acc, channel, prod(loop.extent for loop in inner))
+        starts.append(store(acc, (), start))
         sums.append(store(acc, (), apply(_product(c), pixel, factor), "sum"))
-        stores.append(store(c.out, (batch, channel, *place), value_of(acc)))
+        stores.append(store(c.out, (batch, channel, *place), end))
     return [*nests, c.nest(outer, *starts, Nest(inner, tuple(sums)), *stores, scratch=held)]
 
 
@@ -220,13 +220,23 @@ def _output_loops(c: Context) -> tuple[Loop, Loop, tuple[Loop, ...]]:
 
 def _convolution(c: Context, outer: tuple[Loop, ...], inner: tuple[Loop, ...], pixel: Expr, weight: Expr) -> list[Nest]:
     acc = c.scratch("acc", c.dtype)
-    products = accumulate(acc, inner, pixel, weight, _product(c), _bias(c, outer[1]))
-    return [c.nest(outer, *products, store(c.out, outer, value_of(acc)), scratch=(acc,))]
+    start, end = _biased(c, acc, outer[1], prod(loop.extent for loop in inner))
+    products = accumulate(acc, inner, pixel, weight, _product(c), start)
+    return [c.nest(outer, *products, store(c.out, outer, end), scratch=(acc,))]
 
 
-def _bias(c: Context, channel: Loop) -> Expr:
-    """What sums of products start with: tiles of short ones are 2 to 4% faster than if it were added at their end."""
-    return c.read(2, channel) if len(c.node.inputs) == 3 else zero(c.dtype)
+def _biased(c: Context, acc: Buffer, channel: Loop, terms: int) -> tuple[Expr, Expr]:
+    """What a sum of products starts with, and its result.
+
+    A sum that starts with its bias rounds every term to the bias's last digit: a thousand terms of half a digit each
+    are lost. So it is added at the end, once; tiles of the shortest sums are 2 to 4% faster if they start with it.
+    """
+    if len(c.node.inputs) < 3:
+        return zero(c.dtype), value_of(acc)
+    bias = c.read(2, channel)
+    if terms <= SHORTEST or c.dtype not in ("f32", "f64"):
+        return bias, value_of(acc)
+    return zero(c.dtype), apply("add", value_of(acc), bias)
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------
