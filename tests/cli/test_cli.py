@@ -232,3 +232,20 @@ def test_ctrl_c_leaves_without_a_traceback(tmp_path):
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=30)
     assert running.returncode == 130 and err == "interrupted\n"
+
+
+@pytest.mark.parametrize("flag", ["--nests", "--profile", "--measure"])
+def test_what_another_machine_cannot_show_is_refused(run, model, flag):
+    code, _, err = run("compile", model, "--target", "neoverse-n1", flag)
+    assert code == 2 and f"{flag} does not go with --target neoverse-n1" in err
+
+
+def test_a_benchmark_that_could_not_be_written_is_not_begun(run, tmp_path):
+    code, _, err = run("bench", "resnet18", "--output", f"{tmp_path}/nowhere/found.json")
+    assert code == 2 and "there is no folder" in err
+
+
+@pytest.mark.parametrize("command", [("compile", "resnet18"), ("bench", "resnet18")])
+def test_too_many_threads_are_refused(run, command):
+    code, _, err = run(*command, "--threads", "10000")
+    assert code == 2 and "threads must be at most 1024" in err

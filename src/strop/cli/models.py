@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,7 @@ from strop.cli.console import (
 )
 from strop.core.config import MEASURE_SECONDS, Options
 from strop.core.journal import Journal
+from strop.core.problem import Problem
 
 if TYPE_CHECKING:
     from strop.run.load import Model
@@ -64,6 +66,12 @@ def compile(
         tell(f"compiling {loaded.name}")
         journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
         if is_abroad(options):
+            ignored = [
+                name for name, asked in (("--nests", nests), ("--profile", profile), ("--measure", measure)) if asked
+            ]
+            if ignored:
+                raise Problem("STR001", f"{ignored[0]} does not go with --target {target}: nothing is run for it here",
+                              help="--explain tells what holds each nest there")  # fmt: skip
             _abroad(loaded, options, journal, explain, json or quiet)
             return
         session = Session(loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=journal)
@@ -108,6 +116,10 @@ def bench(
     json_path = output or ("-" if json else None)
     with working("", silent=True):
         Options.from_environment(threads=threads)
+        if output and output != "-" and not Path(output).absolute().parent.is_dir():
+            raise Problem(
+                "STR001", f"--output {output}: there is no folder `{Path(output).parent}`", help="make it first"
+            )
         if ops:
             from strop.run.bench_ops import main as measure
 

@@ -94,7 +94,8 @@ CODES: dict[str, Explanation] = {
     "STR105": Explanation(
         "the arguments do not fit the compiled model",
         "A compiled module was called with another number of arguments, other keyword names or other types than the "
-        "example inputs had. Compile again with inputs of the new kind, or call the original module.",
+        "example inputs had. Compile again with inputs of the new kind, or call the original module. An ONNX model "
+        "takes inputs of the element types, ranks and fixed extents that its file declares, and no others.",
     ),
     "STR106": Explanation(
         "a shape depends on data",
