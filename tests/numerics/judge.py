@@ -4,9 +4,9 @@ The unit of an element is u·Σ|terms| with u = 2⁻²⁴: what one rounding of 
 algorithm that is stable element by element stays within a constant number of units for every input; how large it is
 depends on the order of the sums. Strop has to stay within FACTOR times of what eager needs.
 
-FLOOR is what is accepted where eager happens to need less. A sum of n random terms one after the other is off by about
-√n/2 units at worst (Higham and Mary's bound with λ = 1/2). No sum of products has more than 256 steps in a row, which
-makes 8; a short sum (of 9 terms at most) that starts with its bias may lose one more than that.
+What is accepted where eager happens to need less: √n units for n steps in a row (Higham and Mary's bound with λ = 1),
+which a large first term that later cancels really costs. No sum of products has more than STEPS in a row. FLOOR is for
+short sums: one of 9 terms that starts with its bias may lose as many units.
 
 Of equal terms every rounding may go the same way: n/4 units. Eager needs as much, but for other shapes than Strop.
 """
@@ -178,7 +178,8 @@ class Judge:
         assert_special_values_agree(got, eager, sizes)
         errors = measure(got, eager, exact, sizes, count)
         self.cases.add(family, errors.eager, errors.strop)
-        floor = max(FLOOR, min(count, STEPS) / 4) if equal else FLOOR
+        steps = min(count, STEPS)
+        floor = max(FLOOR, steps / 4 if equal else steps**0.5)
         assert errors.within(floor), (
             f"{name} ({self.setting}): {errors.strop:.1f} units at {list(errors.place)}, eager needs {errors.eager:.1f}"
         )
