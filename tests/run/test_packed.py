@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import strop
+from strop.run import program as program_module
 from strop.run.module import CompiledModule
 from strop.run.program import NativeProgram
 
@@ -226,3 +228,27 @@ def test_what_is_read_one_after_the_other_lies_side_by_side() -> None:
     packed, at = program.compiled.packed, program._memory.bound.packed
     ends = [at[slot][1] + size for slot, size in packed]
     assert len(packed) >= 3 and ends[:-1] == [at[slot][1] for slot, _ in packed[1:]]
+
+
+@torch.no_grad()
+def test_weights_in_another_order_are_copied_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that are not contiguous are copied to be packed, and no two copies are there at once."""
+    model = nn.Sequential(*(nn.Conv2d(16, 16, 3, padding=1) for _ in range(6))).eval()
+    model = model.to(memory_format=torch.channels_last)
+    copies: list[weakref.ref[Any]] = []
+    most = 0
+    real = program_module.dense
+
+    def noted(tensor: Tensor) -> Tensor:
+        nonlocal most
+        made = real(tensor)
+        if made is not tensor:
+            copies.append(weakref.ref(made.untyped_storage()))
+            most = max(most, sum(copy() is not None for copy in copies))
+        return made
+
+    monkeypatch.setattr(program_module, "dense", noted)
+    x = torch.randn(1, 16, 12, 12)
+    fast = compiled(model, x)
+    torch.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-4)
+    assert len(copies) == 6 and most == 1

@@ -29,7 +29,7 @@ from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
 from strop.run.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out, view
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
-from strop.run.release import let_go, source
+from strop.run.release import Released, let_go, source
 from strop.run.threads import Pool, in_child, pool
 
 Tensor = torch.Tensor
@@ -287,8 +287,7 @@ class NativeProgram:
         self._memory.bound = _Bound(tensors, packed, made)
 
     def _pack(self, params: Sequence[Tensor], missing: Sequence[int]) -> dict[int, Packed]:
-        """Run some sections of the parameter program, one after the other, so that copies of one's parameters that it
-        needs are gone before the next's are made. What is read one after the other lies side by side."""
+        """Run some sections of the parameter program. What is read one after the other lies side by side."""
         if self._prepare is None or not missing:
             return {}
         compiled = self.compiled
@@ -304,18 +303,21 @@ class NativeProgram:
         arguments = frame.with_arena(temporary_address)
         for position, address in addresses.items():
             frame.slots[compiled.packed[position][0]] = address
-        for i in missing:
-            sources = {compiled.params[p]: dense(source(params[p]).detach()) for p in compiled.packings[i][1]}
-            for slot, tensor in sources.items():
-                frame.slots[slot] = tensor.data_ptr()
-            wanted[i] = 1
+        for sections in _together(missing, [params[p] for p in uses]):
+            read = Counter(p for i in sections for p in compiled.packings[i][1])
+            sources = {compiled.params[p]: dense(source(params[p]).detach()) for p in read}
+            for slot in sources:
+                frame.slots[slot] = sources[slot].data_ptr()
+            for i in range(len(wanted)):
+                wanted[i] = i in sections
             self._prepare(*arguments)
-            wanted[i] = 0
-            uses.subtract(compiled.packings[i][1])
             del sources
-            for p in compiled.packings[i][1]:
+            uses.subtract(read)
+            for p in read:
                 if not uses[p]:
                     let_go(params[p])
+        if frame.status[0]:
+            raise OutOfRange("index out of range in self")
         return {i: Packed(held, tuple(addresses[p] for p in compiled.packings[i][2])) for i in missing}
 
     # ---- calls ----
@@ -483,6 +485,13 @@ def _shortest(
 def _draws(step: tuple[Any, ...]) -> bool:
     """Whether a step takes numbers from torch's generator."""
     return step[0] == "library" and step[1] == "aten" and library.is_random(library.resolve(step[2]["target"]))
+
+
+def _together(sections: Sequence[int], params: Sequence[Tensor]) -> list[Sequence[int]]:
+    """All sections at once, unless that takes copies of parameters, or some are to go as soon as they are packed: then
+    one after the other."""
+    plain = all(not isinstance(p, Released) and p.is_contiguous() and not (p.is_neg() or p.is_conj()) for p in params)
+    return [sections] if plain else [[section] for section in sections]
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -167,7 +167,8 @@ class State(Watched):
         empty = tuple(group for group in bare if not group)
         hooked = [key for group in hooks for key in group]
         modes = [m.training for m in modules]
-        obstacle = _obstacle([*named.items(), *(("a tensor that the model holds", t) for t in constants)])
+        held = [(name, t) for name, t in named.items() if not isinstance(t, Released)]
+        obstacle = _obstacle([*held, *(("a tensor that the model holds", t) for t in constants)])
         versions = [] if obstacle else [t._version for t in unique]
         pointers = [] if obstacle else [t.data_ptr() for t in unique]
         storages = () if obstacle else tuple(t.untyped_storage() for t in unique)
