@@ -9,19 +9,19 @@ TF     ?= .venv-tensorflow
 .PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-zoo check format docs bench clean
 
 help:
-	@echo "make demo       compile ResNet-18, compare with eager, show where the time goes"
-	@echo "make test       every check and the tests (under 15 minutes on two cores)"
-	@echo "make check      ruff, mypy, import-linter"
-	@echo "make test-slow  the tests marked slow, too"
-	@echo "make test-targets  what compiles, as if on CPUs with SSE, AVX2 and AVX-512, and plans of every known CPU"
-	@echo "make test-onnx  the node tests of the onnx package, by its own runner"
-	@echo "make test-models  trained ONNX models out of PyPI wheels, beside ONNX Runtime"
+	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
+	@echo "make test             every check and the tests (under 15 minutes on two cores)"
+	@echo "make check            ruff, mypy, import-linter"
+	@echo "make test-slow        the tests marked slow, too"
+	@echo "make test-targets     what compiles, as if on CPUs with SSE, AVX2 and AVX-512, and plans of every known CPU"
+	@echo "make test-onnx        the node tests of the onnx package, by its own runner"
+	@echo "make test-models      trained ONNX models out of PyPI wheels, beside ONNX Runtime"
 	@echo "make test-tensorflow  what the scan calls safe, in real TensorFlow (a virtual environment of its own)"
-	@echo "make test-zoo   every network of the zoo beside eager: both doors, one and two threads"
-	@echo "make bench      the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
-	@echo "make format     let ruff format the code"
-	@echo "make docs       write the pages of docs/ that come from the code"
-	@echo "make clean      delete the virtual environment and caches"
+	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
+	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
+	@echo "make format           let ruff format the code"
+	@echo "make docs             write the pages of docs/ that come from the code"
+	@echo "make clean            delete the virtual environment and caches"
 
 demo: $(VENV)/.base
 	$(BIN)/python examples/demo.py

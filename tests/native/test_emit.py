@@ -23,7 +23,7 @@ from strop.graph import build as make
 from strop.graph.ir import Graph
 from strop.graph.operators import ACTIVATIONS, OTHER
 from strop.loops.index import Var, index_of
-from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store
+from strop.loops.ir import Apply, Buffer, Guard, Load, Loop, Nest, Store
 from strop.run import pipeline
 from strop.run.program import build
 
@@ -348,3 +348,18 @@ def test_a_maximum_in_memory_is_stored_without_a_mask():
     assembly = pipeline.assembly(Nest(loops, (store,), (), "k"), Target.find("znver3"))
     assert "vmaxps" in assembly
     assert "maskmov" not in assembly
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted", "unwanted"),
+    [("x86-64", "mulps", "fma"), ("znver3", "vfmadd", "vmulps"), ("znver4", "vfmadd", "vmulps")],
+)
+def test_sums_of_products_call_no_function_where_nothing_is_fused(target, wanted, unwanted):
+    total, x, y = Buffer("total", "f32", (64,)), Buffer("x", "f32", (30,)), Buffer("y", "f32", (30, 64))
+    j, k = Var("j", 64), Var("k", 30)
+    product = Apply("mul", (Load(x, (index_of(k),)), Load(y, (index_of(k), index_of(j)))), "f32")
+    loops = (Loop(k, "reduce"), Loop(j, mode="vector"))
+    store = Store(total, (index_of(j),), product, "sum")
+    assembly = pipeline.assembly(Nest(loops, (store,), (), "k"), Target.find(target))
+    assert wanted in assembly
+    assert unwanted not in assembly
