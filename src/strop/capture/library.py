@@ -2,7 +2,7 @@
 
 The arguments of a call are kept as a template of plain values. In it `("%", i)` stands for the node's i-th input;
 `("dtype", "f16")`, `("device", "cpu")`, `("layout", …)` and `("memory_format", …)` for torch's own objects. Inputs
-that the template does not name only keep an order: each random operator comes after the one before it.
+that the template does not name only keep an order: each random operator comes after the one before it (see `draws`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch._decomp import decomposition_table
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from strop.capture.draws import IN_PLACE, is_random, layouts
 from strop.capture.inplace import is_write
 from strop.capture.types import DTYPES, NAMES
 from strop.graph.ir import Node
@@ -77,12 +78,15 @@ def call(node: Node, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]
 def caller(node: Node) -> Callable[[Sequence[torch.Tensor]], tuple[torch.Tensor, ...]]:
     """`call` for one node, with everything looked up beforehand."""
     target = node.attrs["target"]
-    operator = DIRECT.get(target) or resolve(target)
+    operator = DIRECT.get(target) or resolve(IN_PLACE.get(target, target))
+    laid_out = layouts(node.attrs.get("strides", ()), target in IN_PLACE)
     arguments = [_filler(value) for value in node.attrs["args"]]
     keywords = [(name, _filler(value)) for name, value in node.attrs["kwargs"]]
 
     def run(inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         inputs = [tensor.contiguous() for tensor in inputs]
+        for place, lay_out in laid_out:
+            inputs[place] = lay_out(inputs[place])
         found = operator(*[fill(inputs) for fill in arguments], **{name: fill(inputs) for name, fill in keywords})
         leaves = (found,) if isinstance(found, torch.Tensor) else tree_flatten(found)[0]
         taken = {tensor.data_ptr() for tensor in inputs if tensor.numel()}
@@ -113,10 +117,6 @@ def _has_inputs(value: Any) -> bool:
     if not isinstance(value, tuple):
         return False
     return (len(value) == 2 and value[0] == "%") or any(_has_inputs(part) for part in value)
-
-
-def is_random(target: Any) -> bool:
-    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
 
 
 def is_composite(target: torch._ops.OpOverload) -> bool:

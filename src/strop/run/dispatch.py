@@ -22,7 +22,8 @@ from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.run.state import Snapshot, State
 from strop.run.twin import twin_of
-from strop.run.variants import Build, Program, Trace, Variant, Variants, dense
+from strop.run.variants import Build, Program, Trace, Variant, Variants, dense, refusal
+from strop.run.watch import differentiates
 
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 _BY_VALUE = (bool, int, str, bytes, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -117,13 +118,17 @@ class Dispatcher:
             return snapshot.obstacle
         if torch.is_grad_enabled() and _needs_grad(arguments.tensors, snapshot):
             return "gradients are needed; call it under torch.no_grad() or torch.inference_mode()"
+        threads = self.threads
         try:
             variant, snapshot = self._variant(snapshot, arguments, args, kwargs)
             if isinstance(variant, str):
                 return variant
-            program = variant.ready(self.threads, snapshot)
+            variant.compile(threads)
+        except MemoryError:
+            raise
         except Exception as error:
-            return f"this variant could not be compiled: {error}"
+            return refusal(error)
+        program = variant.ready(threads, snapshot)
         if variant.overlap(arguments.tensors, snapshot):
             return "a tensor that is written to shares memory with another one"
         return variant, program, arguments.tensors, snapshot
@@ -131,10 +136,11 @@ class Dispatcher:
     def _variant(
         self, snapshot: Snapshot, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Variant | str, Snapshot]:
-        found = self.variants.find(snapshot.form, arguments.key)
+        of = snapshot.form, arguments.key, arguments.tensors
+        found = self.variants.find(*of)
         if found is not None:
             return found, snapshot
-        made = self.variants.make(snapshot.form, arguments.key, lambda: self._trace(arguments, args, kwargs))
+        made = self.variants.make(*of, lambda: self._trace(arguments, args, kwargs))
         return made, self.state.current()
 
     def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
@@ -199,6 +205,8 @@ def _surroundings() -> str:
         return "under a functorch transformation"
     if torch._C._len_torch_dispatch_stack():
         return "under a dispatch mode"
+    if differentiates():
+        return "under forward-mode differentiation"
     if torch._C._is_any_autocast_enabled():
         return "under autocast"
     if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
