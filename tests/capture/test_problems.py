@@ -44,6 +44,35 @@ def test_a_shape_that_depends_on_data_names_the_line() -> None:
     assert caught.value.where.line == inspect.getsourcelines(Masked.forward)[1] + 1  # type: ignore[attr-defined]
 
 
+class MaskedAfterACast(nn.Module):
+    """The write has it traced twice, with a check of dtypes that has no shape, so that all shapes are computed afresh."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.clone()
+        y[0] = 1
+        return y.to(torch.float64)[x > 0].exp()
+
+
+class List(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tensor(x.tolist())
+
+
+class Number(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.zeros(int(x.sum().item()))
+
+
+@pytest.mark.parametrize("model", [MaskedAfterACast, List, Number])
+def test_nothing_that_torch_raises_for_data_leaks(model: type[nn.Module]) -> None:
+    with pytest.raises(Problem) as caught:
+        capture(model(), (torch.randn(3).abs(),))
+    assert caught.value.code == "STR106" and "depends on data" in caught.value.message
+    first = inspect.getsourcelines(model.forward)[1]
+    assert first < caught.value.where.line <= first + 4  # type: ignore[attr-defined]
+    assert "partial=True" in caught.value.help
+
+
 def test_an_error_of_the_model_itself_is_told() -> None:
     with pytest.raises(Problem, match=r"reduction dim|cannot be multiplied"):
         capture(nn.Linear(3, 4), (torch.randn(2, 5),))

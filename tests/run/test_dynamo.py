@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from run.standin import Builder
 from strop.core.config import Options
@@ -133,8 +134,77 @@ def test_a_failing_build_leaves_the_graph_as_it_is() -> None:
         raise RuntimeError("no such luck")
 
     fast = torch.compile(nn.Linear(3, 3), backend=Backend(Options(), Journal(), build))
-    with pytest.warns(StropWarning, match="no such luck"), torch.no_grad():
+    with pytest.warns(StropWarning, match=r"RuntimeError at test_dynamo.py:\d+: no such luck"), torch.no_grad():
         assert fast(torch.randn(2, 3)).shape == (2, 3)
+
+
+class Reckless(Builder):
+    """Its compiler raises one thing, its programs another."""
+
+    def __init__(self, building: Exception | None, running: Exception | None) -> None:
+        super().__init__()
+        self.building, self.running = building, running
+
+    def __call__(self, *args: Any) -> Any:
+        if self.building is not None:
+            raise self.building
+        program = super().__call__(*args)
+        program.__class__ = type("Raising", (type(program),), {"__call__": self.run})
+        return program
+
+    def run(self, *_: Any) -> Any:
+        assert self.running is not None
+        raise self.running
+
+
+@pytest.mark.parametrize("error", [IndexError("run"), RuntimeError("run"), MemoryError("run")])
+@torch.no_grad()
+def test_what_running_raises_goes_to_the_caller(error: Exception) -> None:
+    torch._dynamo.reset()
+    fast = torch.compile(nn.Linear(3, 3), backend=Backend(Options(), Journal(), Reckless(None, error)))
+    with pytest.raises(type(error), match="run"):
+        fast(torch.randn(2, 3))
+
+
+@torch.no_grad()
+def test_a_graph_that_runs_as_it_is_runs_once_and_raises_what_it_raises() -> None:
+    torch._dynamo.reset()
+
+    def pick(x: Tensor, index: Tensor) -> Tensor:
+        return (x + torch.rand(3))[index]
+
+    built = Reckless(Problem("STR107", "no such operator"), None)
+    fast = torch.compile(pick, backend=Backend(Options(), Journal(), built))
+    torch.manual_seed(0)
+    with pytest.warns(StropWarning, match="STR107"), pytest.raises(IndexError):
+        fast(torch.ones(3), torch.tensor([7]))
+    state = torch.get_rng_state()
+    torch.manual_seed(0)
+    torch.rand(3)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@torch.no_grad()
+def test_no_memory_is_no_reason_to_run_eager() -> None:
+    torch._dynamo.reset()
+    door = Backend(Options(), Journal(), Reckless(MemoryError("while compiling"), None))
+    fast = torch.compile(nn.Linear(3, 3), backend=door)
+    with pytest.raises(Exception, match="while compiling"):
+        fast(torch.randn(2, 3))
+
+
+@torch.no_grad()
+def test_tangents_run_as_it_is() -> None:
+    door = Door()
+    model, x = nn.Linear(4, 4).requires_grad_(False), torch.randn(3, 4)
+    fast = torch.compile(model, backend=Backend(Options(), door.journal, door.built))
+    fast(x)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones_like(x))
+        tangent = forward_ad.unpack_dual(fast(dual)).tangent
+        torch.testing.assert_close(tangent, model.weight.sum(1).expand(3, 4))
+    fast(x)
+    assert door.built.calls == 2 and "forward-mode" in door.reasons
 
 
 def test_unknown_settings_are_refused() -> None:

@@ -164,7 +164,12 @@ def var(b: Builder, x: Node, dims: Dims = None, correction: float | None = None,
 
 @aten("std.correction")
 def std(b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False) -> Node:
-    return b.unary("sqrt", _var(b, x, dims, correction, keepdim))
+    """In f64, as eager does: squares of what f32 holds may be too large for it, or too small."""
+    return b.cast(b.unary("sqrt", _var(b, _wide(b, x), dims, correction, keepdim)), x.dtype)
+
+
+def _wide(b: Builder, x: Node) -> Node:
+    return b.cast(x, "f64") if x.dtype == "f32" else x
 
 
 @aten("var_mean.correction")
@@ -178,7 +183,8 @@ def var_mean(
 def std_mean(
     b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Node, ...]:
-    return std(b, x, dims, correction, keepdim), b.reduce("mean", x, every(x, dims), keepdim)
+    mean = b.reduce("mean", _wide(b, x), every(x, dims), keepdim)
+    return std(b, x, dims, correction, keepdim), b.cast(mean, x.dtype)
 
 
 # scans

@@ -40,13 +40,14 @@ from strop.capture import (  # noqa: F401  (importing a family registers its rul
 )
 from strop.capture.builder import Builder, Call
 from strop.capture.canonical import unfold_batches
+from strop.capture.draws import is_random
 from strop.capture.narrow import widened
 from strop.capture.origin import origin_of
 from strop.capture.registry import Unfit, Whole, rule_for
 from strop.capture.types import DTYPES, type_of, types_of
 from strop.core.dtypes import NATIVE, STORED
 from strop.core.problem import Problem
-from strop.graph.ir import Graph, Node, Type
+from strop.graph.ir import NOWHERE, Graph, Node, Origin, Type
 
 #: a lifted tensor with more elements is a param of its own
 LARGEST_CONSTANT = 4096
@@ -71,7 +72,7 @@ class Plain:
 class Conversion:
     """A converted program, and what its graph does not say."""
 
-    graph: Graph
+    graph: Graph  # its outputs are those of the FX graph, then one that nobody wants where random numbers must be drawn
     inputs: tuple[str, ...]  # the placeholders of graph.inputs, in order
     outputs: tuple[Value | Plain, ...]  # one for each output of the FX graph that is not a mutation
     constants: Mapping[str, torch.Tensor]  # lifted tensors too large for a `constant`: the key of their param → value
@@ -95,7 +96,11 @@ def from_fx(
     """
     if example_values is not None or _needs_shapes(module):
         _bind_shapes(module, example_values)
-    return _Converter(params or {}, constants or {}, mutations or {}).program(module)
+    converter = _Converter(params or {}, constants or {}, mutations or {})
+    try:
+        return converter.program(module)
+    except DATA_DEPENDENT as error:
+        raise depends_on_data(error, converter.b.origin) from error
 
 
 def trace(function: Callable[..., Any], *examples: torch.Tensor) -> Graph:
@@ -106,9 +111,22 @@ def trace(function: Callable[..., Any], *examples: torch.Tensor) -> Graph:
 def convert(function: Callable[..., Any], *examples: torch.Tensor) -> Conversion:
     """As `trace`, with everything else that conversion knows."""
     try:
-        return from_fx(library.functional_trace(function, examples))
-    except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
-        raise Problem("STR106", f"{error}: a result depends on data", help="keep it a tensor of known shape") from error
+        traced = library.functional_trace(function, examples)
+    except DATA_DEPENDENT as error:
+        raise depends_on_data(error, NOWHERE) from error
+    return from_fx(traced)
+
+
+#: what torch raises where it cannot go on without the values of tensors
+DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
+
+
+def depends_on_data(error: Exception, where: Origin) -> Problem:
+    """One of `DATA_DEPENDENT` as a problem; the message of the first two is the operator alone."""
+    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    bare = isinstance(error, (DataDependentOutputException, DynamicOutputShapeException))
+    told = f"the result of `{reason}` depends on data" if bare else f"control flow or a shape depends on data: {reason}"
+    return Problem("STR106", told, where=where, help="keep it a tensor of known shape, or compile with partial=True")
 
 
 class _Converter:
@@ -161,7 +179,10 @@ class _Converter:
             else:
                 slots.append(Plain(result))
         mutations = tuple((target, value) for target, value in self.mutations.items() if target is not value)
-        graph = unfold_batches(Graph(tuple(inputs), (*params, *self.kept_params), tuple(outputs), mutations))
+        graph = Graph(tuple(inputs), (*params, *self.kept_params), tuple(outputs), mutations)
+        if self.last_random is not None and self.last_random not in graph.nodes:
+            graph = replace(graph, outputs=(*outputs, self.last_random))  # it moves the generator on
+        graph = unfold_batches(graph)
         graph = replace(graph, params=tuple(p for p in graph.params if _is_needed(p, graph)))
         reached = {node.name for node in graph.nodes}
         fallbacks = {name: why for name, why in self.fallbacks.items() if name in reached}
@@ -352,6 +373,13 @@ class _Converter:
     def stand_in(self, value: Any) -> Any:
         return torch.empty(value.shape, dtype=DTYPES[value.dtype]) if isinstance(value, Node) else value
 
+    def strides(self, inputs: Sequence[Node]) -> tuple[tuple[int, ...], ...]:
+        """How eager mode lays out the arguments of the operator that is being converted."""
+        fakes = [value for value in self.b.call.values if isinstance(value, torch.Tensor)]
+        if len(fakes) != len(inputs):  # some are keywords, which no random operator of torch has
+            fakes = [torch.empty(node.shape, device="meta") for node in inputs]
+        return tuple(tuple(fake.stride()) for fake in fakes)
+
     def library(
         self, target: torch._ops.OpOverload, args: Any, kwargs: Any, result: Any, types: tuple[Type, ...], reason: str
     ) -> Any:
@@ -362,10 +390,13 @@ class _Converter:
         if not types or any(leaf is not None and not isinstance(leaf, torch.Tensor) for leaf in leaves):
             raise Problem("STR107", f"`{target}` yields something that is no tensor", where=self.b.origin,
                           help="compile with partial=True")  # fmt: skip
-        random = library.is_random(target)
+        random = is_random(target)
+        layout = {"strides": self.strides(inputs)} if random and inputs else {}
         if random and self.last_random is not None:
             inputs.append(self.last_random)
-        node = self.b.node("aten", inputs, *types, target=str(target), args=positional, kwargs=keywords, why=reason)
+        node = self.b.node(
+            "aten", inputs, *types, target=str(target), args=positional, kwargs=keywords, why=reason, **layout
+        )
         self.fallbacks[node.name] = f"{target}: {reason}"
         if len(types) == 1:
             items = iter((node,))
@@ -413,7 +444,10 @@ def _needs_shapes(module: torch.fx.GraphModule) -> bool:
 
 class _Shapes(torch.fx.Interpreter):
     def run_node(self, n: torch.fx.Node) -> Any:
-        result = super().run_node(n)
+        try:
+            result = super().run_node(n)
+        except DATA_DEPENDENT as error:
+            raise depends_on_data(error, origin_of(n)) from error
         n.meta["val"] = result
         return result
 
@@ -431,4 +465,6 @@ def _bind_shapes(module: torch.fx.GraphModule, examples: Sequence[Any] | None) -
             return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
 
     with mode:
-        _Shapes(module).run(*map(fake, examples))
+        shapes = _Shapes(module)
+        shapes.extra_traceback = False  # which would be added to what is raised
+        shapes.run(*map(fake, examples))

@@ -2,7 +2,7 @@
 
 The arguments of a call are kept as a template of plain values. In it `("%", i)` stands for the node's i-th input;
 `("dtype", "f16")`, `("device", "cpu")`, `("layout", …)` and `("memory_format", …)` for torch's own objects. Inputs
-that the template does not name only keep an order: each random operator comes after the one before it.
+that the template does not name only keep an order: each random operator comes after the one before it (see `draws`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch._decomp import decomposition_table
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from strop.capture.draws import IN_PLACE, is_random, layouts
 from strop.capture.inplace import is_write
 from strop.capture.types import DTYPES, NAMES
 from strop.graph.ir import Node
@@ -83,13 +84,17 @@ def caller(node: Node, views: bool = False) -> Callable[[Sequence[torch.Tensor]]
     With `views`, its results are as the operator gives them, as in eager: they may lie in any way, and in its inputs.
     """
     target = node.attrs["target"]
-    operator = DIRECT.get(target) or resolve("aten.reshape.default" if target == "aten.view.default" else target)
-    as_given = target.startswith("aten.") and not target.startswith(BY_STRIDES)
+    plain = "aten.reshape.default" if target == "aten.view.default" else target
+    operator = DIRECT.get(target) or resolve(IN_PLACE.get(target, plain))
+    laid_out = layouts(node.attrs.get("strides", ()), target in IN_PLACE)
+    as_given = target.startswith("aten.") and not target.startswith(BY_STRIDES) and not is_random(operator)
     arguments = [_filler(value) for value in node.attrs["args"]]
     keywords = [(name, _filler(value)) for name, value in node.attrs["kwargs"]]
 
     def run(inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        inputs = inputs if as_given else [tensor.contiguous() for tensor in inputs]
+        inputs = list(inputs) if as_given else [tensor.contiguous() for tensor in inputs]
+        for place, lay_out in laid_out:
+            inputs[place] = lay_out(inputs[place])
         found = operator(*[fill(inputs) for fill in arguments], **{name: fill(inputs) for name, fill in keywords})
         leaves = (found,) if isinstance(found, torch.Tensor) else tree_flatten(found)[0]
         if views:
@@ -122,10 +127,6 @@ def _has_inputs(value: Any) -> bool:
     if not isinstance(value, tuple):
         return False
     return (len(value) == 2 and value[0] == "%") or any(_has_inputs(part) for part in value)
-
-
-def is_random(target: Any) -> bool:
-    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
 
 
 def is_composite(target: torch._ops.OpOverload) -> bool:

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.experimental import proxy_tensor
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from strop.capture.fx import Plain, Value, from_fx
+from strop.capture.draws import name_draws
+from strop.capture.fx import DATA_DEPENDENT, Plain, Value, depends_on_data, from_fx
 from strop.capture.inplace import only_renames
 from strop.capture.origin import user_frame
 from strop.capture.quiet import quietly
@@ -101,6 +104,8 @@ def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
     inputs = tuple(arguments.index(name) for name in conversion.inputs)
     guards = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, torch.Tensor)}
     assert program.call_spec.out_spec is not None
+    for traced in (exported, program):
+        _let_go(traced)
     return Captured(
         conversion.graph, in_spec, program.call_spec.out_spec, inputs, guards, conversion.outputs,
         conversion.constants, tuple(lifted), conversion.fallbacks, exported,
@@ -137,6 +142,7 @@ def _export(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
 
 def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """The program without writes that the normaliser can't follow."""
+    name_draws(program.graph_module)
     lifted = (s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.CONSTANT_TENSOR)
     if only_renames(program.graph, frozenset(lifted)):
         return program
@@ -148,6 +154,17 @@ def _functional(program: torch.export.ExportedProgram) -> torch.export.ExportedP
             return functional
     except Exception as error:
         raise _explained(error) from error
+
+
+def _let_go(program: torch.export.ExportedProgram) -> None:
+    """Forget which tensors were traced: torch does not swap tensors to which there are weak references.
+
+    The fake tensors of a program have such references, and torch keeps those of the last export in a map for messages.
+    """
+    getattr(proxy_tensor, "_FAKE_TENSOR_ID_TO_PROXY_MAP_FOR_EXPORT", {}).clear()
+    fakes = (node.meta.get("val") for node in program.graph.nodes)
+    for mode in {fake.fake_mode for fake in fakes if isinstance(fake, FakeTensor)}:
+        mode.fake_tensor_converter.meta_converter.describer.lookup_tensor.clear()
 
 
 def _drop_dropout(program: torch.export.ExportedProgram) -> None:
@@ -166,9 +183,8 @@ def _explained(error: Exception) -> Problem:
     frames = (frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename))
     file, line = user_frame("".join(traceback.format_list(frames)))
     where = Origin(file, line)
-    if type(error).__name__ == "GuardOnDataDependentSymNode":
-        return Problem("STR106", f"the model's control flow or a shape depends on data: {reason}", where=where,
-                       help=_next_step(file, line))  # fmt: skip
+    if isinstance(error, DATA_DEPENDENT):
+        return depends_on_data(error, where)
     return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_next_step(file, line))
 
 

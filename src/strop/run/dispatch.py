@@ -28,7 +28,8 @@ from strop.run.resident import trim
 from strop.run.state import Snapshot, State
 from strop.run.threads import is_forked
 from strop.run.twin import twin_of
-from strop.run.variants import Build, Eager, Program, Trace, Variant, Variants
+from strop.run.variants import Build, Eager, Program, Trace, Variant, Variants, refusal
+from strop.run.watch import differentiates
 
 ALONE = "runs on one thread: this process was forked, and the pool of threads stayed behind"
 _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
@@ -163,8 +164,9 @@ class Dispatcher:
             return snapshot.obstacle.why
         if torch.is_grad_enabled() and _needs_grad(arguments.tensors, snapshot):
             return "gradients are needed; call it under torch.no_grad() or torch.inference_mode()"
+        threads = self.threads
         try:
-            variant = self.variants.find(snapshot.form, arguments.key)
+            variant = self.variants.find(snapshot.form, arguments.key, arguments.tensors)
             if variant is None:
                 form = snapshot.form
                 del snapshot
@@ -172,13 +174,15 @@ class Dispatcher:
                 snapshot = self.state.current()
             if isinstance(variant, str):
                 return variant
+            variant.compile(threads)
             if self.options.release and self._settled != snapshot.epoch:
-                variant.compiled(self.threads)
                 self._release(variant, snapshot)
                 snapshot = self.state.current()
-            program = variant.ready(self.threads, snapshot)
+        except MemoryError:
+            raise
         except Exception as error:
-            return f"this variant could not be compiled: {error}"
+            return refusal(error)
+        program = variant.ready(threads, snapshot)
         if variant.overlap(arguments.tensors, snapshot):
             return "a tensor that is written to shares memory with another one"
         return variant, program, arguments.tensors, snapshot
@@ -188,7 +192,8 @@ class Dispatcher:
         known = self._eager_forms.get(kind)
         if known is not None:
             return known
-        made = self.variants.make(form, arguments.key, lambda: self._trace(arguments, args, kwargs))
+        of = form, arguments.key, arguments.tensors
+        made = self.variants.make(*of, lambda: self._trace(arguments, args, kwargs))
         if isinstance(made, Eager):
             self._eager_forms[kind] = made
             self.left = Left.by(self.state.current())
@@ -206,7 +211,7 @@ class Dispatcher:
             variant = Variant(traced, self._built, self.store)
             if self.options.release:
                 del traced
-                variant.compiled(self.threads)
+                variant.compile(self.threads)
                 self._release(variant, self.state.current())
             variant.ready(self.threads, self.state.current())
             trim()
@@ -286,6 +291,8 @@ def _surroundings() -> str:
         return "under a functorch transformation"
     if torch._C._len_torch_dispatch_stack():
         return "under a dispatch mode"
+    if differentiates():
+        return "under forward-mode differentiation"
     if torch._C._is_any_autocast_enabled():
         return "under autocast"
     if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:

@@ -5,6 +5,10 @@ inputs. Where no gradient can be wanted, it is kept from taking attention, norms
 Parameters are placeholders like any other there; `static_input_indices` tells them apart. From the second shape on
 Dynamo hands over one graph with SymInt placeholders for all shapes to come, so a `Piece` binds them per call and keeps
 variants of its own. Graphs that need gradients run as they are.
+
+What fails while native code is made leaves the graph to eager mode, with a warning: a `Problem`, or an exception of the
+compiler itself, of which type and place are told. Nothing else is caught. What running raises, native code or the graph
+as it is, is what eager mode would raise and goes to the caller; so does a `MemoryError` wherever it comes from.
 """
 
 from __future__ import annotations
@@ -20,9 +24,11 @@ from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._guards import TracingContext
+from torch._inductor import config as inductor_config
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from strop.capture.draws import name_draws
 from strop.capture.whole import keeping_whole
 from strop.core.config import Options
 from strop.core.journal import Journal
@@ -32,7 +38,8 @@ from strop.run.half_precision import reason_for_eager
 from strop.run.outputs import Alias, Computed, Output, trace_back
 from strop.run.state import Supplied
 from strop.run.threads import is_forked
-from strop.run.variants import Build, Eager, Traced, Variant, Variants
+from strop.run.variants import Build, Eager, Traced, Variant, Variants, refusal
+from strop.run.watch import differentiates
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
 JOURNAL = Journal()
@@ -69,7 +76,9 @@ class Backend:
         pieces: list[Piece] = []
         inference = partial(self._inference, pieces=pieces)
         through = aot_autograd(fw_compiler=self._training, inference_compiler=inference)
-        with nullcontext() if _needs_gradients(graph_module, example_inputs) else keeping_whole():
+        name_draws(graph_module)
+        whole = nullcontext() if _needs_gradients(graph_module, example_inputs) else keeping_whole()
+        with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses
             compiled = through(graph_module, example_inputs)
         return graph_module.forward if pieces and all(piece.left for piece in pieces) else compiled
 
@@ -110,13 +119,9 @@ class Piece:
 
     def prepare(self, example_inputs: Sequence[Any]) -> None:
         """Compile ahead of the first call, as the shapes are fixed."""
-        leaves = [example_inputs[i] for i in self.given]
-        try:
-            found = self.variants.make(0, _key(leaves), lambda: self._trace(None))
-            if isinstance(found, str):
-                self._say(found)
-        except Exception as error:
-            self._say(f"this variant could not be compiled: {error}")
+        found = self._compiled([example_inputs[i] for i in self.given], None)
+        if isinstance(found, str):
+            self._say(found)
 
     @property
     def threads(self) -> int:
@@ -139,21 +144,30 @@ class Piece:
         parameters = [args[i] for i in self.static]
         if any(map(Tensor.is_inference, parameters)):
             return self._eager("a parameter was made under inference_mode: it has no version counter", args)
-        try:
-            variant = self._variant(args, _key(leaves))
-            if isinstance(variant, str):
-                return self._eager(variant, args)
-            snapshot = self.parameters.look(parameters)
-            program = variant.ready(self.threads, snapshot)
-        except Exception as error:
-            return self._eager(f"this variant could not be compiled: {error}", args)
-        return variant.run(program, [leaf for leaf in leaves if isinstance(leaf, Tensor)], snapshot)
+        if differentiates():
+            return self._eager("under forward-mode differentiation", args)
+        variant = self._compiled(leaves, args)
+        if isinstance(variant, str):
+            return self._eager(variant, args)
+        snapshot = self.parameters.look(parameters)
+        program = variant.ready(self.threads, snapshot)
+        return variant.run(program, _tensors(leaves), snapshot)
 
-    def _variant(self, args: tuple[Any, ...], key: Hashable) -> Variant | str:
+    def _compiled(self, leaves: Sequence[Any], args: tuple[Any, ...] | None) -> Variant | str:
+        """A variant with code for the threads that there are, or why there is none. Nothing of the graph runs here."""
         if self.left:
             return self.left
-        found = self.variants.find(0, key)
-        return self.variants.make(0, key, lambda: self._trace(args)) if found is None else found
+        of = 0, _key(leaves), _tensors(leaves)
+        try:
+            found = self.variants.find(*of)
+            variant = self.variants.make(*of, lambda: self._trace(args)) if found is None else found
+            if isinstance(variant, Variant):
+                variant.compile(self.threads)
+            return variant
+        except MemoryError:
+            raise
+        except Exception as error:
+            return refusal(error)
 
     def _eager(self, reason: str, args: tuple[Any, ...]) -> Any:
         self._say(reason)
@@ -212,6 +226,10 @@ def _restride(shape: tuple[int, ...], stride: tuple[int, ...]) -> Callable[[Tens
 def _number_or_node(leaf: Any) -> Any:
     """Sizes are returned as numbers; binding the shapes has told which."""
     return leaf.meta["val"] if isinstance(leaf, Node) and not isinstance(leaf.meta["val"], Tensor) else leaf
+
+
+def _tensors(leaves: Sequence[Any]) -> list[Tensor]:
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 def _key(leaves: Sequence[Any]) -> Hashable:

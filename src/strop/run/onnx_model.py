@@ -245,7 +245,9 @@ class CompiledOnnx(CompiledModule):
             if self._bound:
                 args = tuple(bound(a) if i in self._bound and isinstance(a, Tensor) else a for i, a in enumerate(args))
             arguments = take_apart(args, {})
-            if isinstance(arguments, str) or self._dispatcher.variants.find(self._form, arguments.key) is not None:
+            if isinstance(arguments, str):
+                return args
+            if self._dispatcher.variants.find(self._form, arguments.key, arguments.tensors) is not None:
                 return args
             if arguments.key in self._failed:
                 raise self._failed[arguments.key]

@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch._C._dynamo import guards
 
-from strop.capture import library
+from strop.capture.draws import is_random
+from strop.capture.library import resolve
 from strop.capture.types import DTYPES
 from strop.code.crew import NOT_FINITE, OUT_OF_RANGE, TABLE, crew_bytes
 from strop.code.module import PREPARE
@@ -484,7 +485,7 @@ def _shortest(
 
 def _draws(step: tuple[Any, ...]) -> bool:
     """Whether a step takes numbers from torch's generator."""
-    return step[0] == "library" and step[1] == "aten" and library.is_random(library.resolve(step[2]["target"]))
+    return step[0] == "library" and step[1] == "aten" and is_random(resolve(step[2]["target"]))
 
 
 def _together(sections: Sequence[int], params: Sequence[Tensor]) -> list[Sequence[int]]:

@@ -2,8 +2,9 @@
 
 A `State` holds every parameter, buffer and submodule with its identity, version counter, address and training flag.
 `state.same()` compares them with the last snapshot (see `watch`; no walk of the module tree). What it sees: in-place
-writes, `.data = …`, `.to()`, `load_state_dict`, replaced parameters and submodules, `train()`/`eval()` on any
-submodule, added or removed forward hooks. Optimiser steps announce themselves through torch's global hook, because
+writes, `.data = …`, `.to()`, `load_state_dict`, replaced parameters and submodules, weights that are tied or untied,
+`train()`/`eval()` on any submodule, added or removed forward hooks, another `forward` of a module or of its class.
+Optimiser steps announce themselves through torch's global hook, because
 fused ones write past the version counters. What nobody can see (writes through `.data` views and NumPy) needs
 `refresh()`.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 from strop.run.release import Released
-from strop.run.watch import Same, Seen, looped, pointer_of, version_of, watch
+from strop.run.watch import Same, Seen, forwards, looped, original, pointer_of, version_of, watch
 
 _numbers = itertools.count(1)
 _watched: weakref.WeakSet[Watched] = weakref.WeakSet()
@@ -91,6 +92,34 @@ class Watched:
         raise NotImplementedError
 
 
+class _Numbers:
+    """A number for each object, which no other object gets: addresses come back, and with them identities."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Callable[[], Any], int]] = {}
+        self._next = 0
+
+    def of(self, value: Any) -> int:
+        known, number = self._known.get(id(value), (_nothing, 0))
+        if known() is value:
+            return number
+        self._next += 1
+        self._known[id(value)] = _reference(value), self._next
+        return self._next
+
+
+def _nothing() -> object:
+    return _nothing
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    """Weak where that is possible, so that modules which were replaced can go."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
+
+
 class State(Watched):
     """The watched state of one module."""
 
@@ -102,6 +131,7 @@ class State(Watched):
         self._values = Values()
         self._unseen = False
         self._forms: dict[Any, int] = {}
+        self._numbers = _Numbers()
         self._seen: Seen | None = None
         self._position: dict[int, int] = {}
         self._constants: dict[int, tuple[Tensor, Any]] = {}
@@ -154,7 +184,8 @@ class State(Watched):
         return [tensor for tensor, _ in marks.values()]
 
     def _look(self) -> None:
-        modules = list(self.model.modules())
+        places = list(self.model.named_modules(remove_duplicate=False))
+        modules = list({id(m): m for _, m in places}.values())
         named = dict(_named_tensors(self.model))
         constants = self._look_at_constants()
         every = {id(t): t for t in (*named.values(), *constants)}
@@ -172,9 +203,11 @@ class State(Watched):
         versions = [] if obstacle else [t._version for t in unique]
         pointers = [] if obstacle else [t.data_ptr() for t in unique]
         storages = () if obstacle else tuple(t.untyped_storage() for t in unique)
+        number = self._numbers.of
         form = (
-            tuple(map(id, modules)), tuple(modes), tuple(hooked),
-            tuple((key, t.dtype, t.device, t.shape) for key, t in named.items()),
+            tuple((name, number(module)) for name, module in places), tuple(modes), tuple(hooked),
+            tuple(tuple(map(number, _code(module))) for module in modules),
+            tuple((key, t.dtype, t.device, t.shape, t.stride()) for key, t in named.items()), _ties(named),
             self._generation,
         )  # fmt: skip
         self.addresses = frozenset(pointers)
@@ -235,6 +268,18 @@ def _named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Every parameter and buffer under each of its names (tied weights have several)."""
     yield from model.named_parameters(remove_duplicate=False)
     yield from model.named_buffers(remove_duplicate=False)
+
+
+def _ties(named: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """For each name the first one of the same tensor: a captured graph knows a tied weight under one name."""
+    first: dict[int, str] = {}
+    return tuple(first.setdefault(id(tensor), key) for key, tensor in named.items())
+
+
+def _code(module: nn.Module) -> tuple[Any, ...]:
+    """What runs when the module is called: its class, the `forward` of that and of its bases, its own."""
+    called = original(module)
+    return type(called), *forwards(type(called)).values(), called.__dict__.get("forward")
 
 
 def _obstacle(named: list[tuple[str, Tensor]]) -> Obstacle | None:

@@ -7,8 +7,10 @@ writes to them, which outputs are views of what went in, and what is to be writt
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -17,8 +19,9 @@ from torch.utils import _pytree as pytree
 
 from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node
-from strop.run.outputs import Alias, Computed, Output
+from strop.run.outputs import Alias, Computed, Output, Plain
 from strop.run.packed import PackedStore, Sharing, dense
 from strop.run.release import let_go
 from strop.run.state import Snapshot
@@ -89,6 +92,7 @@ class Variant:
         self.buffers = tuple(str(node.attrs["key"]) for node, _ in traced.graph.mutations if node.op == "param")
         self.targets = tuple(_place(node) for node, _ in traced.graph.mutations)
         self.idle = not self.graph.outputs and not self.graph.mutations
+        self.strided = any("strides" in node.attrs for node in self.graph.nodes)
         self.spec = traced.out_spec
         self.single = self.spec.is_leaf() and isinstance(self.outputs[0], Computed)
         self.finish = _finisher(self.outputs, self.spec)
@@ -127,7 +131,7 @@ class Variant:
         if bound is not None and bound.epoch == snapshot.epoch:
             return bound.program
         with self._lock, torch.inference_mode(False), torch.no_grad():
-            bound = self._bound.get(threads) or self.compile(threads)
+            bound = self.compile(threads)
             if bound.epoch != snapshot.epoch:
                 tensors = [self._tensor(key, snapshot) for key in self.keys]
                 values = [snapshot.values.get(id(tensor)) or self._store.value_of(tensor) for tensor in tensors]
@@ -168,22 +172,23 @@ class Variant:
         targets = (leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets)
         return any(seen[t.untyped_storage().data_ptr()] > 1 for t in targets if t.numel())
 
-    def compiled(self, threads: int) -> None:
-        """Make the program for a thread count, unless there is one."""
-        with self._lock, torch.inference_mode(False), torch.no_grad():
-            if threads not in self._bound:
-                self.compile(threads)
-
     def compile(self, threads: int) -> _Bound:
-        """Make the program for a thread count, unbound; a failure is remembered."""
-        if threads in self._failed:
-            raise self._failed[threads]
-        try:
-            self._bound[threads] = bound = _Bound(_IDLE if self.idle else self._build(self.graph, threads))
-        except Exception as error:
-            self._failed[threads] = error
-            raise
-        return bound
+        """The program for a thread count, which may not be bound yet; a failure is remembered."""
+        bound = self._bound.get(threads)
+        if bound is not None:
+            return bound
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            if threads in self._failed:
+                raise self._failed[threads]
+            if threads not in self._bound:
+                try:
+                    self._bound[threads] = _Bound(_IDLE if self.idle else self._build(self.graph, threads))
+                except MemoryError:
+                    raise
+                except Exception as error:
+                    self._failed[threads] = error
+                    raise
+            return self._bound[threads]
 
     def _renew(self, program: Program, snapshot: Snapshot, epoch: int) -> None:
         """What the graph itself writes to are inputs of it, so its packed weights outlive its writes."""
@@ -197,31 +202,52 @@ class Variant:
         return self.constants[key] if found is None else found
 
 
+def refusal(error: Exception) -> str:
+    """Why there is no native code, from what its compilation raised; of a bug in Strop also its type and place."""
+    if isinstance(error, Problem):
+        return f"this variant could not be compiled: {error}"
+    at = next(reversed(traceback.extract_tb(error.__traceback__)), None)
+    place = f" at {Path(at.filename).name}:{at.lineno}" if at else ""
+    return f"this variant could not be compiled: {type(error).__name__}{place}: {error}"
+
+
 class Variants:
     """The variants of one module, at most `limit` of them; attempts that failed are limited alike."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._made: dict[tuple[int, Hashable], Variant | str] = {}
+        self._strided: set[tuple[int, Hashable]] = set()
         self._lock = threading.RLock()
 
-    def find(self, form: int, key: Hashable) -> Variant | str | None:
+    def find(self, form: int, key: Hashable, tensors: Sequence[Tensor]) -> Variant | str | None:
         """The variant, the reason why there is none, or None when nobody tried."""
-        return self._made.get((form, key))
+        return self._made.get((form, self._with_strides(form, key, tensors)))
 
-    def make(self, form: int, key: Hashable, trace: Callable[[], Variant | str]) -> Variant | str:
+    def _with_strides(self, form: int, key: Hashable, tensors: Sequence[Tensor]) -> Hashable:
+        """Strides belong to the key where they matter: random numbers are drawn in the order of memory."""
+        return (key, tuple(t.stride() for t in tensors)) if (form, key) in self._strided else key
+
+    def make(
+        self, form: int, key: Hashable, tensors: Sequence[Tensor], trace: Callable[[], Variant | str]
+    ) -> Variant | str:
         """Compile a variant. Where that fails, the reason is remembered and the exception goes on."""
         with self._lock, _tracing:
-            found = self._made.get((form, key))
+            found = self.find(form, key, tensors)
             if found is not None:
                 return found
             if max(len(self), len(self._made) - len(self)) >= self.limit and not self._evict(form):
                 return f"{self.limit} variants are compiled already (max_variants)"
             try:
-                self._made[form, key] = found = trace()
-            except Exception as error:
-                self._made[form, key] = f"this variant could not be compiled: {error}"
+                found = trace()
+            except MemoryError:
                 raise
+            except Exception as error:
+                self._made[form, key] = refusal(error)
+                raise
+            if isinstance(found, Variant) and found.strided:
+                self._strided.add((form, key))
+            self._made[form, self._with_strides(form, key, tensors)] = found
             return found
 
     def full(self, form: int) -> bool:
@@ -279,7 +305,9 @@ def _lift_mutated(graph: Graph) -> Graph:
 def _drop_aliases(graph: Graph, outputs: Sequence[Output]) -> tuple[Graph, tuple[Output, ...]]:
     """Outputs that are views of something else need not be computed."""
     computed = [o if isinstance(o, Computed) else o.source if isinstance(o, Alias) else None for o in outputs]
-    needed = sorted({c.index for c in computed if isinstance(c, Computed)})
+    returned = sum(not isinstance(output, Plain) for output in outputs)
+    drawn = range(returned, len(graph.outputs))  # random numbers that nobody returns, which move the generator on
+    needed = [*sorted({c.index for c in computed if isinstance(c, Computed)}), *drawn]
     position = {index: i for i, index in enumerate(needed)}
 
     def renumber(output: Output) -> Output:

@@ -3,7 +3,8 @@
 Two ways that see the same things. `looped` is Python that leaves the loops to C. `native` is one function, compiled by
 LLVM, that asks the interpreter's C interface for what dictionaries hold and torch's library for versions and addresses
 of tensors. It holds the interpreter's lock, and only plain dictionaries have their order in that interface; where
-something is missing there is `looped`.
+something is missing there is `looped`. Both also see whether a level of forward-mode differentiation is open: then any
+tensor may carry a tangent, which nothing else about it tells.
 
 For the 247 modules and 314 tensors of MobileNetV2 it takes 24 µs, but a network's weights push all of that out of the
 caches between two calls: then it took 108, since one object after the other is waited for. So `native` first asks for
@@ -18,18 +19,21 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter, is_, itemgetter
+from operator import attrgetter, is_, itemgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 Same = Callable[[], bool]
 
 version_of = attrgetter("_version")
 pointer_of = torch._C.TensorBase.data_ptr
 _training_of = itemgetter("training")
+_forward_of = attrgetter("forward")
+_own_forward_of = methodcaller("get", "forward")
 _flatten = chain.from_iterable
 _locked = getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -53,6 +57,37 @@ class Seen:
         """Where each module's training flag is."""
         return [m.__dict__ if "training" in m.__dict__ else _Elsewhere(m) for m in self.modules]
 
+    @property
+    def owners(self) -> list[dict[str, Any]]:
+        """Where each module would have a `forward` of its own."""
+        return [original(m).__dict__ for m in self.modules]
+
+    @property
+    def classes(self) -> list[type]:
+        """What says how modules are called otherwise, each class once, with those that `super()` may reach."""
+        kinds = dict.fromkeys(type(original(m)) for m in self.modules)
+        return list(dict.fromkeys(base for kind in kinds for base in forwards(kind)))
+
+
+def original(module: nn.Module) -> nn.Module:
+    """The module itself, or the one that a compiled module stands for."""
+    return module if "training" in module.__dict__ else module.__dict__.get("_original", module)
+
+
+def forwards(kind: type[nn.Module]) -> dict[type, Any]:
+    """Every `forward` that a call of a module of this class may reach, by the class that has it."""
+    return {base: base.forward for base in kind.__mro__ if hasattr(base, "forward")}
+
+
+def differentiates() -> bool:
+    """Whether tensors may carry tangents of forward-mode differentiation."""
+    return bool(_AD[_LEVEL] != _NO_LEVEL)
+
+
+_AD = vars(forward_ad)
+_LEVEL = "_current_level"
+_NO_LEVEL = -1
+
 
 class _Elsewhere:
     """The attributes of a module that does not keep them itself: a compiled one's are its original's."""
@@ -72,19 +107,26 @@ def looped(seen: Seen) -> Same:
     tensors, versions, pointers = seen.tensors, seen.versions, seen.pointers
     dicts, modes, empty, hooked = seen.attributes, seen.modes, seen.empty, seen.hooked
     used_hooks = [group for group in seen.hooks if group]
+    classes, owners = seen.classes, seen.owners
+    methods, own = list(map(_forward_of, classes)), list(map(_own_forward_of, owners))
 
     def same() -> bool:
         return (
             all(map(is_, expected, _flatten(views)))
             and list(map(version_of, tensors)) == versions
             and list(map(pointer_of, tensors)) == pointers
-            and list(map(_training_of, dicts)) == modes
-            and not any(empty)
+            and same_mode()
             and (not used_hooks or list(_flatten(used_hooks)) == hooked)
         )
 
     def same_mode() -> bool:
-        return list(map(_training_of, dicts)) == modes and not any(empty)
+        return (
+            list(map(_training_of, dicts)) == modes
+            and list(map(_forward_of, classes)) == methods
+            and list(map(_own_forward_of, owners)) == own
+            and not any(empty)
+            and not differentiates()
+        )
 
     return same_mode if not seen.groups and not tensors and not used_hooks else same
 
@@ -99,25 +141,37 @@ def native(seen: Seen) -> Same | None:
     dicts = seen.attributes
     plain = all(type(each) is dict for each in (*dicts, *(group for group, _ in seen.groups)))
     plain = plain and all(isinstance(each, dict) for each in seen.empty) and not seen.hooked
-    function = _compiled() if plain and _interface() else None
+    function = _compiled() if plain and not differentiates() and _interface() else None
     if function is None:
         return None
     handles = [tensor._cdata for tensor in seen.tensors]
     held = [_where(tensor, handle) for tensor, handle in zip(seen.tensors, handles)]
     if not all(held):
         return None
-    groups = [*seen.groups, *((group, ()) for group in seen.empty)]
-    lines = _lines(seen, [*dicts, *(group for group, _ in groups)])
+    lines = _lines(seen, [*dicts, *(group for group, _ in seen.groups), *seen.empty])
+    own = [each.get(_FORWARD) for each in dicts]
+    entries = [(id(_AD), id(_LEVEL), id(_AD[_LEVEL]))]
+    for each, mode, forward in zip(dicts, seen.modes, own):
+        entries.append((id(each), id(_TRAINING), id(mode)))
+        entries.append((id(each), id(_FORWARD), 0 if forward is None else id(forward)))
+    methods = [_method(cls) for cls in seen.classes]
     words = [
-        *_interface(), len(groups), len(dicts), len(seen.tensors), len(lines), *lines,
-        *_flatten((id(group), len(values), *map(id, values)) for group, values in groups),
-        *_flatten(zip(map(id, dicts), map(id, seen.modes))),
+        *_interface(), len(seen.empty), len(seen.groups), len(entries), len(methods), len(seen.tensors), len(lines),
+        *lines, *map(id, seen.empty),
+        *_flatten((id(group), len(values), *map(id, values)) for group, values in seen.groups),
+        *_flatten(entries),
+        *_flatten(zip(map(id, seen.classes), map(id, methods))),
         *_flatten(zip(held, handles, seen.versions, seen.pointers)),
     ]  # fmt: skip
     table = (ctypes.c_uint64 * len(words))(*words)
-    table.held = seen, dicts  # type: ignore[attr-defined]  # whose addresses they are
+    table.held = seen, dicts, own, methods, _AD[_LEVEL]  # type: ignore[attr-defined]  # whose addresses they are
     same = functools.partial(function, ctypes.byref(table))
     return same if same() else None
+
+
+def _method(cls: type) -> Any:
+    """The function that a class calls `forward`, as it lies in the class that defines it."""
+    return next(vars(base)[_FORWARD] for base in cls.__mro__ if _FORWARD in vars(base))
 
 
 def _where(tensor: Tensor, handle: int) -> int:
@@ -153,9 +207,10 @@ def _words(address: int, count: int) -> list[int]:
     return list((ctypes.c_uint64 * count).from_address(address))
 
 
-_INTERPRETER = "PyDict_Next", "PyDict_GetItemWithError", "PyErr_Clear"
+_INTERPRETER = "PyDict_Next", "PyDict_GetItemWithError", "PyErr_Clear", "_PyType_Lookup", "PyDict_Size"
 _LIBRARY = "_ZNK2at10TensorBase8_versionEv", "aoti_torch_get_data_ptr"
 _TRAINING = "training"
+_FORWARD = "forward"
 
 
 @functools.cache
@@ -168,7 +223,7 @@ def _interface() -> tuple[int, ...]:
         functions += [getattr(library, name) for name in _LIBRARY]
     except (OSError, AttributeError):
         return ()
-    return (*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions), id(_TRAINING))
+    return (*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions), id(_FORWARD))
 
 
 @functools.cache
@@ -202,39 +257,59 @@ start:
   %get = load ptr, ptr %get.at
   %clear.at = getelementptr i64, ptr %table, i64 2
   %clear = load ptr, ptr %clear.at
-  %version.at = getelementptr i64, ptr %table, i64 3
+  %lookup.at = getelementptr i64, ptr %table, i64 3
+  %lookup = load ptr, ptr %lookup.at
+  %size.at = getelementptr i64, ptr %table, i64 4
+  %size = load ptr, ptr %size.at
+  %version.at = getelementptr i64, ptr %table, i64 5
   %version = load ptr, ptr %version.at
-  %address.at = getelementptr i64, ptr %table, i64 4
+  %address.at = getelementptr i64, ptr %table, i64 6
   %address = load ptr, ptr %address.at
-  %training.at = getelementptr i64, ptr %table, i64 5
-  %training = load ptr, ptr %training.at
-  %groups.at = getelementptr i64, ptr %table, i64 6
+  %forward.at = getelementptr i64, ptr %table, i64 7
+  %forward = load ptr, ptr %forward.at
+  %empties.at = getelementptr i64, ptr %table, i64 8
+  %empties = load i64, ptr %empties.at
+  %groups.at = getelementptr i64, ptr %table, i64 9
   %groups = load i64, ptr %groups.at
-  %modules.at = getelementptr i64, ptr %table, i64 7
-  %modules = load i64, ptr %modules.at
-  %tensors.at = getelementptr i64, ptr %table, i64 8
+  %attributes.at = getelementptr i64, ptr %table, i64 10
+  %attributes = load i64, ptr %attributes.at
+  %classes.at = getelementptr i64, ptr %table, i64 11
+  %classes = load i64, ptr %classes.at
+  %tensors.at = getelementptr i64, ptr %table, i64 12
   %tensors = load i64, ptr %tensors.at
-  %lines.at = getelementptr i64, ptr %table, i64 9
+  %lines.at = getelementptr i64, ptr %table, i64 13
   %lines = load i64, ptr %lines.at
-  %lines.first = getelementptr i64, ptr %table, i64 10
+  %lines.first = getelementptr i64, ptr %table, i64 14
   %first = getelementptr i64, ptr %lines.first, i64 %lines
+  %empties.end = getelementptr i64, ptr %first, i64 %empties
   br label %line
 
 line:
   %l.at = phi ptr [ %lines.first, %start ], [ %l.next, %line.more ]
   %l.more = icmp ult ptr %l.at, %first
-  br i1 %l.more, label %line.more, label %group
+  br i1 %l.more, label %line.more, label %empty
 line.more:
   %l.next = getelementptr i64, ptr %l.at, i64 1
   %l.line = load ptr, ptr %l.at
   call void @llvm.prefetch.p0(ptr %l.line, i32 0, i32 3, i32 1)
   br label %line
 
+empty:
+  %n.at = phi ptr [ %first, %line ], [ %n.next, %empty.more ]
+  %n.more = icmp ult ptr %n.at, %empties.end
+  br i1 %n.more, label %empty.more, label %group
+empty.more:
+  %n.next = getelementptr i64, ptr %n.at, i64 1
+  %n.dict = load ptr, ptr %n.at
+  %n.size = call i64 %size(ptr %n.dict)
+  %n.same = icmp eq i64 %n.size, 0
+  br i1 %n.same, label %empty, label %changed
+
 group:
-  %g = phi i64 [ 0, %line ], [ %g.next, %group.whole ]
-  %g.at = phi ptr [ %first, %line ], [ %g.end, %group.whole ]
+  %g = phi i64 [ 0, %empty ], [ %g.next, %group.whole ]
+  %g.at = phi ptr [ %empties.end, %empty ], [ %g.end, %group.whole ]
   %g.more = icmp slt i64 %g, %groups
-  br i1 %g.more, label %group.entries, label %module
+  br i1 %g.more, label %group.entries, label %attribute
 group.entries:
   %g.next = add i64 %g, 1
   %g.dict = load ptr, ptr %g.at
@@ -262,24 +337,41 @@ entry.found:
 group.whole:
   br label %group
 
-module:
-  %m = phi i64 [ 0, %group ], [ %m.next, %module.flag ]
-  %m.at = phi ptr [ %g.at, %group ], [ %m.end, %module.flag ]
-  %m.more = icmp slt i64 %m, %modules
-  br i1 %m.more, label %module.flag, label %tensor
-module.flag:
-  %m.next = add i64 %m, 1
-  %m.dict = load ptr, ptr %m.at
-  %m.flag.at = getelementptr i64, ptr %m.at, i64 1
-  %m.expected = load ptr, ptr %m.flag.at
-  %m.end = getelementptr i64, ptr %m.at, i64 2
-  %m.flag = call ptr %get(ptr %m.dict, ptr %training)
-  %m.same = icmp eq ptr %m.flag, %m.expected
-  br i1 %m.same, label %module, label %failed
+attribute:
+  %a = phi i64 [ 0, %group ], [ %a.next, %attribute.value ]
+  %a.at = phi ptr [ %g.at, %group ], [ %a.end, %attribute.value ]
+  %a.more = icmp slt i64 %a, %attributes
+  br i1 %a.more, label %attribute.value, label %class
+attribute.value:
+  %a.next = add i64 %a, 1
+  %a.dict = load ptr, ptr %a.at
+  %a.name.at = getelementptr i64, ptr %a.at, i64 1
+  %a.name = load ptr, ptr %a.name.at
+  %a.expected.at = getelementptr i64, ptr %a.at, i64 2
+  %a.expected = load ptr, ptr %a.expected.at
+  %a.end = getelementptr i64, ptr %a.at, i64 3
+  %a.value = call ptr %get(ptr %a.dict, ptr %a.name)
+  %a.same = icmp eq ptr %a.value, %a.expected
+  br i1 %a.same, label %attribute, label %failed
+
+class:
+  %c = phi i64 [ 0, %attribute ], [ %c.next, %class.method ]
+  %c.at = phi ptr [ %a.at, %attribute ], [ %c.end, %class.method ]
+  %c.more = icmp slt i64 %c, %classes
+  br i1 %c.more, label %class.method, label %tensor
+class.method:
+  %c.next = add i64 %c, 1
+  %c.class = load ptr, ptr %c.at
+  %c.expected.at = getelementptr i64, ptr %c.at, i64 1
+  %c.expected = load ptr, ptr %c.expected.at
+  %c.end = getelementptr i64, ptr %c.at, i64 2
+  %c.method = call ptr %lookup(ptr %c.class, ptr %forward)
+  %c.same = icmp eq ptr %c.method, %c.expected
+  br i1 %c.same, label %class, label %failed
 
 tensor:
-  %t = phi i64 [ 0, %module ], [ %t.next, %tensor.address ]
-  %t.at = phi ptr [ %m.at, %module ], [ %t.end, %tensor.address ]
+  %t = phi i64 [ 0, %class ], [ %t.next, %tensor.address ]
+  %t.at = phi ptr [ %c.at, %class ], [ %t.end, %tensor.address ]
   %t.more = icmp slt i64 %t, %tensors
   br i1 %t.more, label %tensor.itself, label %unchanged
 tensor.itself:

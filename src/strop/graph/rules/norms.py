@@ -70,6 +70,7 @@ variance = P.either(
     P.mean(P.mul(centred, centred), dims=dims, keepdim=True),
     P.var(x, dims=dims, keepdim=True, correction=correction),
 )
+deviation = P.either(P.sqrt(variance), P.cast(P.sqrt(P.var(P.cast(x), dims=dims, keepdim=True))))
 mean_square = P.mean(P.mul(x, x), dims=dims, keepdim=True)
 
 rules = Rules(
@@ -77,7 +78,7 @@ rules = Rules(
              P.mul(centred, P.rsqrt(P.add(variance, eps))),
              P.div(centred, P.sqrt(P.add(variance, eps))),
          ), lambda x, dims, eps: build.layer_norm(x, axes=len(dims), eps=eps), _layer_norm_when),
-    Rule("(x − mean)/(√var + ε) → layer norm", P.div(centred, P.add(P.sqrt(variance), eps)), lambda: None,
+    Rule("(x − mean)/(√var + ε) → layer norm", P.div(centred, P.add(deviation, eps)), lambda: None,
          lambda: no("ε is added to the standard deviation, a layer norm adds it to the variance")),
     Rule("x/√(mean(x²) + ε) → rms norm", P.either(
              P.mul(x, P.rsqrt(P.add(mean_square, eps))),
