@@ -95,8 +95,8 @@ def test_convolutions_between_quantisers_keep_to_whole_numbers(scales):
 
 def test_a_quantised_lstm_multiplies_bytes():
     x = RNG.standard_normal((6, 2, 20)).astype(np.float32)
-    w, r = whole("int8", 1, 20, 32), whole("int8", 1, 8, 32)
-    r = np.concatenate([r, whole("int8", 1, 8, 32)], 1)[:, :8]
+    # seven bits: where a CPU has no VNNI, ONNX Runtime adds two products in 16 bits, which eight bits would saturate
+    w, r = whole("int8", 1, 20, 32) // 2, whole("int8", 1, 8, 32) // 2
     zero = np.zeros(1, np.int8)
     node = helper.make_node(
         "DynamicQuantizeLSTM", ["x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"], ["y"],

@@ -112,12 +112,13 @@ def test_a_layout_with_the_batch_first_equals_its_transpose():
 def test_a_quantised_lstm_is_one_compiled_loop(direction):
     random = np.random.default_rng(5)
     directions, time, units, width = 2 if direction == "bidirectional" else 1, 40, 24, 12
+    # seven bits: where a CPU has no VNNI, ONNX Runtime adds two products in 16 bits, which eight bits would saturate
     weights = {
-        "w": random.integers(-127, 128, (directions, width, 4 * units)).astype(np.int8),
-        "r": random.integers(-127, 128, (directions, units, 4 * units)).astype(np.int8),
+        "w": random.integers(-64, 64, (directions, width, 4 * units)).astype(np.int8),
+        "r": random.integers(-64, 64, (directions, units, 4 * units)).astype(np.int8),
         "b": random.standard_normal((directions, 8 * units)).astype(np.float32) * 0.1,
-        "ws": np.full(directions, 0.004, np.float32), "wz": np.zeros(directions, np.int8),
-        "rs": np.full(directions, 0.003, np.float32), "rz": np.zeros(directions, np.int8),
+        "ws": np.full(directions, 0.008, np.float32), "wz": np.zeros(directions, np.int8),
+        "rs": np.full(directions, 0.006, np.float32), "rz": np.zeros(directions, np.int8),
     }  # fmt: skip
     node = helper.make_node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"],
                             ["y", "h", "c"], domain="com.microsoft", hidden_size=units, direction=direction)  # fmt: skip
