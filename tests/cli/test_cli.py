@@ -200,6 +200,15 @@ def test_explain_a_code_and_list_all(run):
     assert code == 2 and "no code `STR999`" in err
 
 
+def test_a_cache_that_is_switched_off_is_not_cleared(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Cache(tmp_path / "strop").put("cd" * 32, b"code")
+    monkeypatch.setenv("STROP_CACHE", "off")
+    code, _, err = run("cache", "clear")
+    assert code == 2 and "STROP_CACHE" in err
+    assert Cache(tmp_path / "strop").get("cd" * 32) == b"code"
+
+
 def test_cache_lists_clears_and_says_where(run, monkeypatch, tmp_path):
     monkeypatch.setenv("STROP_CACHE", str(tmp_path))
     Cache(tmp_path, journal=Journal()).put("ab" * 32, bytes(3000))

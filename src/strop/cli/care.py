@@ -13,6 +13,7 @@ from rich.table import Table
 from strop.cli.console import Json, Mode, app, entry_count, out, print_facts, print_json, size
 from strop.core.cache import Cache
 from strop.core.codes import CODES
+from strop.core.config import Options
 from strop.core.problem import Problem
 
 
@@ -29,6 +30,10 @@ def cache(
 ) -> None:
     """Look into the cache of compiled code, or clear it."""
     Mode.json = json
+    if not Options.from_environment().cache:
+        raise Problem(
+            "STR001", "the cache is switched off by STROP_CACHE", help="unset STROP_CACHE, or give it a directory"
+        )
     store = Cache()
     if action is CacheAction.path:
         print_json({"path": str(store.directory)}) if json else out.print(str(store.directory), markup=False)
