@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from capture.compare import check_function, ops
+from graph.tracing import Function
 from strop.capture import library
 from strop.capture.fx import convert
+from strop.core.config import Options
+from strop.core.problem import Problem
 from strop.run.reference import evaluate
+from strop.session import Session
 
 
 def test_several_results_become_items() -> None:
@@ -69,3 +74,19 @@ def test_templates_hold_plain_values_only() -> None:
     ).graph.nodes:
         if node.op == "aten":
             assert eval(repr(node.attrs)) == node.attrs
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int16])
+def test_places_in_the_storage_of_a_transposed_tensor_are_eagers(dtype):
+    def diagonal(x):
+        return torch.as_strided(x.t(), (3, 4), (1, 5), 2) + 1
+
+    x = torch.arange(40).reshape(5, 8).to(dtype)
+    session = Session(Function(diagonal, {}).eval(), (x,), options=Options(cache=False))
+    assert torch.equal(session.module(x), diagonal(x))
+
+
+def test_places_in_a_storage_that_holds_more_than_the_tensor_are_refused():
+    function = Function(lambda x: torch.as_strided(x[1:], (3, 4), (1, 5)), {})
+    with pytest.raises(Problem, match="STR107"):
+        Session(function.eval(), (torch.arange(40, dtype=torch.int16).reshape(5, 8),), options=Options(cache=False))

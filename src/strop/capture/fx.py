@@ -380,6 +380,13 @@ class _Converter:
             fakes = [torch.empty(node.shape, device="meta") for node in inputs]
         return tuple(tuple(fake.stride()) for fake in fakes)
 
+    def _fills_its_storage(self, target: torch._ops.OpOverload) -> None:
+        """Elements by their place in storage are those of a tensor laid out alike, if that has nothing else in it."""
+        value = self.b.call.values[0]
+        if value.storage_offset() or value.untyped_storage().nbytes() != value.numel() * value.element_size():
+            raise Problem("STR107", f"`{target}` of a tensor that does not fill its storage", where=self.b.origin,
+                          help="index the tensor instead, or compile with partial=True")  # fmt: skip
+
     def library(
         self, target: torch._ops.OpOverload, args: Any, kwargs: Any, result: Any, types: tuple[Type, ...], reason: str
     ) -> Any:
@@ -391,7 +398,10 @@ class _Converter:
             raise Problem("STR107", f"`{target}` yields something that is no tensor", where=self.b.origin,
                           help="compile with partial=True")  # fmt: skip
         random = is_random(target)
-        layout = {"strides": self.strides(inputs)} if random and inputs else {}
+        by_place = str(target).startswith(library.BY_PLACE)
+        if by_place:
+            self._fills_its_storage(target)
+        layout = {"strides": self.strides(inputs)} if inputs and (random or by_place) else {}
         if random and self.last_random is not None:
             inputs.append(self.last_random)
         node = self.b.node(

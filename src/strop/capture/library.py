@@ -25,6 +25,8 @@ WHOLE = ("aten.lstm.", "aten.gru.", "aten.rnn_", "aten.quantized_", "aten._ctc_l
 #: more operators than this, and one library call is the better program
 LONGEST = 300
 
+#: operators that read elements by their place in storage: they get their input with eager's strides
+BY_PLACE = ("aten.as_strided",)
 #: operators that see how their input lies in memory: it is made contiguous, as it is when they are captured
 BY_STRIDES = ("aten.as_strided.", "aten._unsafe_view.", "aten._reshape_alias.", "aten.view.dtype", "aten.view_as_")
 
