@@ -1,23 +1,16 @@
-"""Preprocessors of speech recognisers (the wheel `onnx-asr`), against ONNX Runtime and against float64.
-
-They are read from the installed package, or fetched with STROP_REAL_MODELS=1.
-"""
+"""Preprocessors of speech recognisers (out of the package `onnx-asr`), against ONNX Runtime and against float64."""
 
 from __future__ import annotations
 
-import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-
-pytest.importorskip("onnxruntime")
-pytest.importorskip("onnx")
-
 import onnx
+import onnxruntime
+import pytest
 from onnx import AttributeProto, TensorProto, numpy_helper
-from onnx_files import RealModel
 
 from numerics.cases import Cases
 from numerics.judge import FACTOR, Setting
@@ -25,23 +18,21 @@ from numerics.sounds import SOUNDS
 from strop.core.config import Options
 from strop.run.onnx_model import compile_onnx
 
-pytestmark = pytest.mark.peers
 CLOSE = 1e-4  # of the output's scale
-NAMES = ("nemo80", "nemo128", "kaldi", "wespeaker", "gigaam_v2", "gigaam_v3", "whisper80")
-BY_CONVOLUTION = ("nemo80", "nemo128", "kaldi", "gigaam_v2", "gigaam_v3", "whisper80")
+NAMES = ("nemo128", "nemo128_conv", "kaldi")
+OTHERS = (
+    "nemo80", "nemo80_conv", "kaldi_conv", "wespeaker", "gigaam_v2", "gigaam_v2_conv", "gigaam_v3", "gigaam_v3_conv",
+    "whisper80", "whisper80_conv",
+)  # fmt: skip
 
 
 def file(name: str) -> Path:
-    model = RealModel(name, "onnx-asr", f"onnx_asr/preprocessors/data/{name}.onnx", {})
-    path = model.path(download=os.environ.get("STROP_REAL_MODELS") == "1")
-    if path is None:
-        pytest.skip("not here; STROP_REAL_MODELS=1 fetches it")
-    return path
+    package = find_spec("onnx_asr")
+    assert package is not None and package.origin is not None, "a package of the `test` extra"
+    return Path(package.origin).parent / "preprocessors" / "data" / f"{name}.onnx"
 
 
 def peer(model: Any, feeds: dict[str, np.ndarray]) -> np.ndarray:
-    import onnxruntime
-
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -88,7 +79,7 @@ def _widen(tensor: Any) -> None:
 
 
 @pytest.mark.parametrize("sound", ["voice", "quiet"])
-@pytest.mark.parametrize("name", [*NAMES, *(f"{name}_conv" for name in BY_CONVOLUTION)])
+@pytest.mark.parametrize("name", [*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_preprocessor(name: str, sound: str, default: Setting, cases: Cases) -> None:
     """Against float64, the runtime's own error is the yardstick; where that is small, results agree."""
     path = file(name)
