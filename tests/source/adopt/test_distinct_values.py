@@ -1,15 +1,9 @@
 """Values that a program keeps apart stay apart: through unpacking, comprehensions, map, zip, loops and lists."""
 
-import textwrap
-
 import pytest
 
 from strop.source import adopt
 from strop.source.adopt.names import QuickProject
-from strop.source.facts import Scan
-from strop.source.fixing import fix
-
-HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
 
 GATED = {
     "comprehension": "a, b = [t + 1 for t in x.chunk(2, -1)]",
@@ -28,21 +22,9 @@ GATED = {
 }
 
 
-@pytest.fixture
-def fixed(tmp_path):
-    def run(body):
-        file = tmp_path / "model.py"
-        file.write_text(HEAD + textwrap.dedent(body))
-        look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)])))  # noqa: E731
-        done = fix(look, unsafe=True)
-        return done.plan.after.get(str(file), file.read_text()).removeprefix(HEAD)
-
-    return run
-
-
 @pytest.mark.parametrize("unpacking", GATED)
-def test_two_parts_of_one_tensor_are_not_one_operand(fixed, unpacking):
-    text = fixed(f"def gate(x, y):\n    {GATED[unpacking]}\n    return a * torch.sigmoid(b)\n")
+def test_two_parts_of_one_tensor_are_not_one_operand(edited, unpacking):
+    text = edited(f"def gate(x, y):\n    {GATED[unpacking]}\n    return a * torch.sigmoid(b)\n")
     assert "silu" not in text
 
 
@@ -54,20 +36,22 @@ def test_two_parts_of_one_tensor_are_not_one_operand(fixed, unpacking):
         "out = [a * torch.sigmoid(b) for a in parts for b in parts]",
     ],
 )
-def test_the_variables_of_two_loops_are_two_values(fixed, loops):
-    text = fixed(f"def gate(x):\n    out, parts = [], [t + 1 for t in x.chunk(2, -1)]\n    {loops}\n    return out\n")
+def test_the_variables_of_two_loops_are_two_values(edited, loops):
+    text = edited(f"def gate(x):\n    out, parts = [], [t + 1 for t in x.chunk(2, -1)]\n    {loops}\n    return out\n")
     assert "silu" not in text
 
 
 def test_one_variable_of_a_loop_is_one_value(tmp_path):
     file = tmp_path / "model.py"
-    file.write_text(HEAD + "def gate(x):\n    for a in x.chunk(2, -1):\n        yield a * torch.sigmoid(a)\n")
+    file.write_text(
+        "import torch\n\n\ndef gate(x):\n    for a in x.chunk(2, -1):\n        yield a * torch.sigmoid(a)\n"
+    )
     (finding,) = adopt.findings(QuickProject([str(file)], [str(file)]))
     assert "silu" in finding.message
 
 
-def test_queries_keys_and_values_by_map_stay_three(fixed):
-    text = fixed("""
+def test_queries_keys_and_values_by_map_stay_three(edited):
+    text = edited("""
         class Attention(nn.Module):
             def __init__(self, dim, heads):
                 super().__init__()
