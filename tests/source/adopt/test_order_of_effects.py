@@ -27,3 +27,17 @@ def test_a_name_that_is_assigned_inside_the_expression_is_kept(edited):
             return out, a
     """)
     assert "(a := " in text
+
+
+@pytest.mark.parametrize(
+    ("model", "fused"),
+    [
+        ("nn.Embedding(9, 4)", True),
+        ("nn.Embedding(9, 4, sparse=True)", False),
+        ("nn.EmbeddingBag(9, 4, sparse=True)", False),
+        ("nn.ParameterList([torch.zeros(3, dtype=torch.cfloat)])", False),
+    ],
+)
+def test_an_optimizer_is_not_fused_where_gradients_may_be_sparse_or_complex(edited, model, fused):
+    text = edited(f"def train():\n    model = {model}\n    return torch.optim.Adam(model.parameters())\n")
+    assert ("fused=True" in text) is fused

@@ -32,6 +32,7 @@ from strop.source.facts import Place
 
 if TYPE_CHECKING:
     from strop.source.adopt.language.rule import Rule
+    from strop.source.project import Project
 
 #: Kinds that compute nothing.
 LEAVES = frozenset({"input", "const", "symbol", "parameter", "layer"})
@@ -150,6 +151,7 @@ class Graph:
 
     code: Code
     cls: Class | None  #: the class that `self` is taken to be: where inherited methods are looked up
+    project: Project | None = None  #: the files that are scanned together
     nodes: list[Node] = field(default_factory=list)
     inputs: dict[str, Node] = field(default_factory=dict)
     returns: list[tuple[Node, ast.stmt]] = field(default_factory=list)  #: each returned value, tuples taken apart

@@ -40,7 +40,7 @@ class Architecture:
         if owner is not None and code.short == "__init__" and self.names.method(owner, "__init__") is code:
             self.attributes(owner)
             return self._constructors[owner]
-        graph = Graph(code, owner)
+        graph = Graph(code, owner, self.project)
         extractor = Extractor(self, graph)
         receiver = Self(owner) if owner is not None and code.receiver() is not None else None
         extractor.run(code, receiver)
@@ -55,7 +55,7 @@ class Architecture:
         code = self.names.method(cls, "__init__")
         found: dict[str, Value] = {}
         if code is not None:
-            self._constructors[cls] = graph = Graph(code, cls)
+            self._constructors[cls] = graph = Graph(code, cls, self.project)
             extractor = Extractor(self, graph, own=found)
             extractor.run(code, Self(cls), constructing=True)
         self._tables[cls] = found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.build import same as is_same
 from strop.source.adopt.callers import callers
 from strop.source.adopt.flow import exclusive
+from strop.source.code import Module, walk
 
 Check = Callable[..., str]
 GUARDS: dict[str, Check] = {}
@@ -243,6 +245,27 @@ def inverse(match: Match, one: str, other: str) -> str:
     there, back = ([dim % len(order) for dim in order] for order in orders)
     undone = len(there) == len(back) and [there[dim] for dim in back] == list(range(len(there)))
     return "" if undone else "the permutations do not undo each other"
+
+
+@guard
+def fusable_gradients(match: Match) -> str:
+    """No file of the project makes sparse gradients or complex parameters, which fused optimizers do not take."""
+    project = match.graph.project
+    modules = (match.code.module,) if project is None else tuple(project.scanned.values())
+    return next((why for module in modules if (why := _unfusable(module))), "")
+
+
+@lru_cache(maxsize=512)
+def _unfusable(module: Module) -> str:
+    for node in walk(module.tree.body):
+        if isinstance(node, ast.keyword) and node.arg == "sparse" and getattr(node.value, "value", True):
+            return f"line {node.value.lineno} of {module.name} may make sparse gradients"
+        if isinstance(node, ast.Attribute) and node.attr in _COMPLEX:
+            return f"line {node.lineno} of {module.name} makes complex tensors"
+    return ""
+
+
+_COMPLEX = ("complex64", "complex128", "cfloat", "cdouble", "chalf", "view_as_complex")
 
 
 @guard
