@@ -248,3 +248,16 @@ def test_an_einsum_that_permutes_its_result_is_kept(fixed):
             return torch.einsum("bts,bcs->bct", w, v)
     """)
     assert text.count("torch.einsum") == 2 and any("permutes its result" in message for message in left)
+
+
+@pytest.mark.parametrize("made", ["def __init__(self):\n        super().__init__()\n        self.p = 0.2", "p = 0.2"])
+def test_a_rate_that_is_an_attribute_stays_one(fixed, made):
+    text, _ = fixed(f"""
+class Attention(nn.Module):
+    {made}
+
+    def forward(self, q, k, v):
+        weights = (q @ k.transpose(-2, -1)).softmax(-1)
+        return F.dropout(weights, self.p, self.training) @ v
+""")
+    assert "dropout_p=self.p if self.training else 0.0" in text

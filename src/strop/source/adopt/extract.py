@@ -425,6 +425,8 @@ class Extractor(Calls):
                 return self.symbol(f"self.{name}", at) if result is None else result
             return Method(code, None if code.is_static else receiver)
         member = self._class_constant(receiver.cls, name)
+        if isinstance(member, Node) and member.kind == "const":
+            return self.const(member.value, at, f"self.{name}")
         if member is not None:
             return member
         if name in ("training", "config", "device", "dtype"):

@@ -340,7 +340,7 @@ class Words:
             layer = self.path(dropout)
             return f"{layer}.p if {layer}.training else 0.0"
         p, training = _rate_of(dropout), dropout.attributes.get("training")
-        said = "0.5" if p is None else literal(p.value) if p.kind == "const" else self._elsewhere(p)
+        said = "0.5" if p is None else self._constant(p) if p.kind == "const" else self._elsewhere(p)
         if training is None or (training.kind == "const" and training.value):
             return said
         if training.kind == "const":
