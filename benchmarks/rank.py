@@ -136,8 +136,8 @@ class Compiled:
         self.status = ctypes.c_int64(0)
         self.table = (ctypes.c_void_p * 7)(ctypes.addressof(self.status), None, None, None, start, 1, 0)
         self.slots = (ctypes.c_void_p * len(buffers))(*(memory[b].ctypes.data for b in buffers))
-        self.arguments = (ctypes.addressof(self.table), None, None, ctypes.addressof(self.slots))
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+        self.arguments = (ctypes.addressof(self.table), None, ctypes.addressof(self.slots))
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
         self.run = prototype(self.library.address("run"))
         if copies:
             prototype(self.library.address("pack"))(*self.arguments)
