@@ -45,7 +45,7 @@ SHARE_LIMITS: dict[str, tuple[float, Callable[[torch.Tensor], torch.Tensor]]] = 
 }
 #: instructions per vector, on AVX-512 and on AVX2
 MOST_INSTRUCTIONS = {
-    "exp_nonpositive": 11, "sigmoid": 13, "silu": 13, "tanh": 20, "gelu": 15, "gelu_tanh": 16, "erf": 16, "mish": 17,
+    "exp_nonpositive": 12, "sigmoid": 13, "silu": 13, "tanh": 20, "gelu": 15, "gelu_tanh": 16, "erf": 16, "mish": 17,
     "softplus": 23,
 }  # fmt: skip
 
@@ -131,9 +131,9 @@ def test_exp_of_what_is_not_positive() -> None:
     error = units(got, want)
     assert error[x > -20].max() <= 2.5
     assert error[x > -87.3].max() <= 5.0
-    assert np.all((got[x <= -87.3] == 0) | (error[x <= -87.3] <= 5.0))
+    assert np.abs(got[x <= -87.3] - want[x <= -87.3]).max() <= 7 * 2.0**-149  # of the smallest subnormal number
     ends = compiled("exp_nonpositive", "f32", 16)(
-        np.array([0.0, -0.0, -1e-45, -88.0, -1e30, -np.inf, np.nan], np.float32)
+        np.array([0.0, -0.0, -1e-45, -105.0, -1e30, -np.inf, np.nan], np.float32)
     )
     assert np.array_equal(ends, np.array([1, 1, 1, 0, 0, 0, np.nan], np.float32), equal_nan=True)
 

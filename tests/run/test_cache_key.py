@@ -17,7 +17,14 @@ from strop.core.target import Target
 from strop.run import jit, pipeline
 
 TARGET = Target.find("znver3")
-OTHER_OPTIONS = {"layouts": "apart", "target": "znver3", "threads": 2, "max_variants": 3, "measure": 5.0}
+OTHER_OPTIONS = {
+    "layouts": "apart",
+    "numerics": "exact",
+    "target": "znver3",
+    "threads": 2,
+    "max_variants": 3,
+    "measure": 5.0,
+}
 
 
 def another(value: object) -> object:

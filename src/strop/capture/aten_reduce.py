@@ -153,19 +153,20 @@ def count_nonzero(b: Builder, x: Node, dims: Dims = None) -> Node:
 
 
 def _var(b: Builder, x: Node, dims: Dims, correction: float | None, keepdim: bool) -> Node:
+    """In f64, as eager does: squares of what f32 holds may be too large for it, or too small, and a mean that is off by
+    one digit makes a variance where there is none."""
     amount = 1 if correction is None else correction
-    return b.reduce("var", x, every(x, dims), keepdim, correction=amount)
+    return b.reduce("var", _wide(b, x), every(x, dims), keepdim, correction=amount)
 
 
 @aten("var.correction")
 def var(b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False) -> Node:
-    return _var(b, x, dims, correction, keepdim)
+    return b.cast(_var(b, x, dims, correction, keepdim), x.dtype)
 
 
 @aten("std.correction")
 def std(b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False) -> Node:
-    """In f64, as eager does: squares of what f32 holds may be too large for it, or too small."""
-    return b.cast(b.unary("sqrt", _var(b, _wide(b, x), dims, correction, keepdim)), x.dtype)
+    return b.cast(b.unary("sqrt", _var(b, x, dims, correction, keepdim)), x.dtype)
 
 
 def _wide(b: Builder, x: Node) -> Node:
@@ -176,15 +177,18 @@ def _wide(b: Builder, x: Node) -> Node:
 def var_mean(
     b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Node, ...]:
-    return _var(b, x, dims, correction, keepdim), b.reduce("mean", x, every(x, dims), keepdim)
+    return var(b, x, dims, correction, keepdim), _mean(b, x, dims, keepdim)
 
 
 @aten("std_mean.correction")
 def std_mean(
     b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Node, ...]:
-    mean = b.reduce("mean", _wide(b, x), every(x, dims), keepdim)
-    return std(b, x, dims, correction, keepdim), b.cast(mean, x.dtype)
+    return std(b, x, dims, correction, keepdim), _mean(b, x, dims, keepdim)
+
+
+def _mean(b: Builder, x: Node, dims: Dims, keepdim: bool) -> Node:
+    return b.cast(b.reduce("mean", _wide(b, x), every(x, dims), keepdim), x.dtype)
 
 
 # scans

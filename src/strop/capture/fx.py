@@ -121,12 +121,13 @@ def convert(function: Callable[..., Any], *examples: torch.Tensor) -> Conversion
 DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
 
 
-def depends_on_data(error: Exception, where: Origin) -> Problem:
+def depends_on_data(error: Exception, where: Origin, help: str = "") -> Problem:
     """One of `DATA_DEPENDENT` as a problem; the message of the first two is the operator alone."""
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
     bare = isinstance(error, (DataDependentOutputException, DynamicOutputShapeException))
     told = f"the result of `{reason}` depends on data" if bare else f"control flow or a shape depends on data: {reason}"
-    return Problem("STR106", told, where=where, help="keep it a tensor of known shape, or compile with partial=True")
+    help = help or "keep it a tensor of known shape, or compile with partial=True"
+    return Problem("STR106", told, where=where, help=help)
 
 
 class _Converter:

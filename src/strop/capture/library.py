@@ -7,6 +7,7 @@ that the template does not name only keep an order: each random operator comes a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,9 @@ LONGEST = 300
 BY_PLACE = ("aten.as_strided",)
 #: operators that see how their input lies in memory: it is made contiguous, as it is when they are captured
 BY_STRIDES = ("aten.as_strided.", "aten._unsafe_view.", "aten._reshape_alias.", "aten.view.dtype", "aten.view_as_")
+
+#: operators without a public name that take any strides; others rely on their callers to make arguments contiguous
+ANY_STRIDES = ("aten._softmax.", "aten._log_softmax.", "aten._scaled_dot_product_", "aten._to_copy.")
 
 #: operators of our own, as the functions that they call in the end: torch's way there takes some tens of microseconds
 DIRECT: dict[str, Callable[..., Any]] = {}
@@ -89,7 +93,8 @@ def caller(node: Node, views: bool = False) -> Callable[[Sequence[torch.Tensor]]
     plain = "aten.reshape.default" if target == "aten.view.default" else target
     operator = DIRECT.get(target) or resolve(IN_PLACE.get(target, plain))
     laid_out = layouts(node.attrs.get("strides", ()), target in IN_PLACE)
-    as_given = target.startswith("aten.") and not target.startswith(BY_STRIDES) and not is_random(operator)
+    as_given = target.startswith(ANY_STRIDES) or re.match(r"aten\.[a-z]", target) is not None
+    as_given = as_given and not target.startswith(BY_STRIDES) and not is_random(operator)
     arguments = [_filler(value) for value in node.attrs["args"]]
     keywords = [(name, _filler(value)) for name, value in node.attrs["kwargs"]]
 

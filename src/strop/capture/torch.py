@@ -184,7 +184,7 @@ def _explained(error: Exception) -> Problem:
     file, line = user_frame("".join(traceback.format_list(frames)))
     where = Origin(file, line)
     if isinstance(error, DATA_DEPENDENT):
-        return depends_on_data(error, where)
+        return depends_on_data(error, where, _next_step(file, line))
     return Problem("STR101", f"torch.export failed: {reason}", where=where, help=_next_step(file, line))
 
 

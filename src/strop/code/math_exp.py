@@ -35,6 +35,7 @@ _SIGMOID_IS_ZERO = -709.782712893384
 _SIGMOID_HIGH, _SIGMOID_LOW = 87.0, -89.0
 #: 2^n is 0 there, and so is the product
 _NOTHING = -88.0
+_BELOW_SUBNORMAL = -105.0  # e^x is less than half of the smallest subnormal number
 _SATURATED_TANH = {"f32": 10.0, "f64": 20.0}
 #: GELU's tanh form is x·sigmoid(v) with v = x·(a + b·x²); where v is near -88.9 and 85
 _GELU_SLOPES = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715
@@ -70,18 +71,19 @@ def exp(x: Term) -> Term:
 
 
 def exp_nonpositive(x: Term) -> Term:
-    """e^x for x ≤ 0, as differences from a maximum are. What would be denormal is 0, e^0 is exactly 1.
+    """e^x for x ≤ 0, as differences from a maximum are. Results may be subnormal, e^0 is exactly 1.
 
-    Within 3 units of the last place down to -20, 7 below: n·ln2 is rounded once.
+    Within 3 units of the last place down to -20, 7 below: n·ln2 is rounded once. The power of two is applied 2⁶⁴ times
+    too large and taken back by a multiplication, which rounds to a subnormal number or to 0.
     """
     if x.dtype == "f64":
         return exp(x)
-    return _normal_exp(at_least(x, _NOTHING))
+    return _exp_times(at_least(x, _BELOW_SUBNORMAL), 64) * 2.0**-64
 
 
-def _normal_exp(x: Term) -> Term:
-    """e^x in f32 where it is normal, and 0 at `_NOTHING`."""
-    n, integer = nearest(x, LOG2E, LAYOUT["f32"][2])
+def _exp_times(x: Term, larger: int) -> Term:
+    """e^x·2^larger in f32, where that is normal; 0 where the exponent's bits come out as 0."""
+    n, integer = nearest(x, LOG2E, LAYOUT["f32"][2] + larger)
     minus_r = fma(n, parts("ln2", "f32")[0], -x)
     return (integer << LAYOUT["f32"][1]).as_float() * polynomial(minus_r, (1.0, *SHORT_EXP["f32"]))
 
@@ -133,7 +135,7 @@ def mish(x: Term) -> Term:
     """x·tanh(log(1 + e^x)) = x·n/(n + 2) with n = e^x·(e^x + 2)."""
     if x.dtype == "f64":
         return x * tanh(select(x.compare("ogt", _MISH_IS_X), x, log1p(exp(x))))
-    e = _normal_exp(_between(x, _NOTHING, _MISH_IS_X))
+    e = _exp_times(_between(x, _NOTHING, _MISH_IS_X), 0)
     n = fma(e, e, e + e)
     return x * (n / (n + 2.0))
 
@@ -142,7 +144,7 @@ def softplus(x: Term) -> Term:
     """log(1 + e^x) = max(x, 0) + log(1 + e^(-|x|)), which overflows nowhere; f32 within 4 last places."""
     if x.dtype == "f64":
         return at_least(x, 0.0) + log1p(exp(-abs(x)))
-    u = _normal_exp(at_least(-abs(x), _NOTHING))
+    u = _exp_times(at_least(-abs(x), _NOTHING), 0)
     return fma(u, polynomial(u, LOG1P["f32"]), at_least(x, 0.0))
 
 

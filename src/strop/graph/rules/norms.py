@@ -69,6 +69,7 @@ centred = Bind("c", P.sub(x, P.mean(x, dims=dims, keepdim=True)))
 variance = P.either(
     P.mean(P.mul(centred, centred), dims=dims, keepdim=True),
     P.var(x, dims=dims, keepdim=True, correction=correction),
+    P.cast(P.var(P.cast(x), dims=dims, keepdim=True, correction=correction)),
 )
 deviation = P.either(P.sqrt(variance), P.cast(P.sqrt(P.var(P.cast(x), dims=dims, keepdim=True))))
 mean_square = P.mean(P.mul(x, x), dims=dims, keepdim=True)
