@@ -7,7 +7,6 @@ Outputs are fresh tensors. What derives from parameters is computed by `bind` in
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from array import array
 from collections import Counter
@@ -30,6 +29,7 @@ from strop.graph.ir import Graph, Node, Type
 from strop.run import jit, reference, rounds
 from strop.run.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out, view
 from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
+from strop.run.recompute import Recomputation
 from strop.run.release import Released, let_go, source
 from strop.run.threads import Pool, in_child, pool
 
@@ -178,39 +178,6 @@ class _Memory:
         return not status[NOT_FINITE]
 
 
-class _Recomputation:
-    """The program for calls whose results may not be used, made when the first of them comes."""
-
-    def __init__(self, make: Callable[[], NativeProgram] | None) -> None:
-        self.program: NativeProgram | None = None
-        self._make = make
-        self._given: tuple[Sequence[Tensor], Sharing] | None = None
-        self._is_bound = False
-        self._lock = threading.Lock()
-
-    def bind(self, params: Sequence[Tensor], sharing: Sharing) -> None:
-        """The parameters that it will run on, should it have to."""
-        if self._make is not None:
-            with self._lock:
-                self._given, self._is_bound = (params, sharing), False
-
-    def bound(self) -> NativeProgram | None:
-        """The program on the parameters as they are; None where nobody said how to make it."""
-        if self._make is None or self._given is None:
-            return None
-        with self._lock:
-            if self.program is None:
-                self.program = self._make()
-            if not self._is_bound:
-                self.program.bind(*self._given)
-                self._is_bound = True
-            return self.program
-
-    def results(self, inputs: Sequence[Tensor], otherwise: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        program = self.bound()
-        return otherwise if program is None else program(inputs)
-
-
 _memories: weakref.WeakSet[_Memory] = weakref.WeakSet()
 
 
@@ -237,7 +204,7 @@ class NativeProgram:
         functions = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
         self._library = jit.Library(compiled.code, target_for(options))
         self._memory = _Memory(compiled, functions)
-        self._again = _Recomputation(direct if compiled.about["watches"] else None)
+        self._again = Recomputation(direct if compiled.about["watches"] else None)
         self._prepare = self._entry(PREPARE) if compiled.packings else None
         self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
         self._only = None
@@ -456,7 +423,7 @@ class NativeProgram:
 def _shortest(
     entry: Any,
     memory: _Memory,
-    again: _Recomputation,
+    again: Recomputation,
     place: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
