@@ -25,7 +25,8 @@ from strop.graph.operators import COMPARE
 #: a comparison with a constant at least this far from zero does not depend on small elements
 FAR_FROM_ZERO = 1e-3
 
-#: small elements decide the result, or its derivative has no bound near zero (for every operand)
+#: small elements decide the result, or its derivative has no bound near zero (for every operand); listed so that a test
+#: can tell what asks on purpose from what nobody has thought of
 ASK = frozenset((
     "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sign", "floor", "ceil", "floordiv", "truncdiv",
     "mod", "fmod", "atan2", "asin", "acos", "acosh", "atanh", "walk_trees",
@@ -84,7 +85,7 @@ def _asked(node: Node, position: int, own: Need | None) -> Need | None:
         return Need(f"{_call(node)} depends on small elements")
     if kind == "absorbs" or own is None:
         return None
-    return own if not own.handed_out or node.op in LINEAR else None
+    return own if not own.handed_out or node.op in LINEAR or node.op == "div" else None
 
 
 def _kind(node: Node, position: int) -> str:
