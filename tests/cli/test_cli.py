@@ -258,3 +258,9 @@ def test_a_benchmark_that_could_not_be_written_is_not_begun(run, tmp_path):
 def test_too_many_threads_are_refused(run, command):
     code, _, err = run(*command, "--threads", "10000")
     assert code == 2 and "threads must be at most 1024" in err
+
+
+@pytest.mark.parametrize(("option", "other"), [("--rounds", "--profile"), ("--budget", "--measure")])
+def test_an_option_that_would_be_ignored_is_refused(run, session, model, option, other):
+    code, _, err = run("compile", model, option, "7")
+    assert code == 2 and f"{option} has no effect without {other}" in err

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from strop.core.journal import StropWarning
+from strop.core.problem import Problem
 
 app = typer.Typer(
     name="strop",
@@ -60,6 +61,12 @@ def working(what: str, silent: bool) -> Iterator[Callable[[str], None]]:
 
 def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def needs(option: str, value: object, other: str, present: bool) -> None:
+    """Refuse an option that would be ignored because another one is missing."""
+    if value is not None and not present:
+        raise Problem("STR001", f"{option} has no effect without {other}", help=f"add {other}, or leave {option} out")
 
 
 def print_json(value: object) -> None:

@@ -15,6 +15,7 @@ from strop.cli.console import (
     Threads,
     app,
     given,
+    needs,
     out,
     print_facts,
     print_json,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from strop.session import Session
 
 _PROFILE_ROWS = 25
+_PROFILE_ROUNDS = 30
 
 
 @app.command()
@@ -40,11 +42,15 @@ def compile(
     json: Json = False,
     nests: Annotated[bool, typer.Option("--nests", help="Print every loop nest as it was scheduled.")] = False,
     profile: Annotated[bool, typer.Option("--profile", help="Run it and print where the time goes.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Runs that --profile takes medians over.")] = 30,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help=f"Runs that --profile takes medians over (default: {_PROFILE_ROUNDS}).")
+    ] = None,
     pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
     measure: Annotated[bool, typer.Option("--measure", help="Time the best few schedules of every nest.")] = False,
-    budget: Annotated[float, typer.Option(min=1, help="Seconds that --measure may take.")] = MEASURE_SECONDS,
+    budget: Annotated[
+        float | None, typer.Option(min=1, help=f"Seconds that --measure may take (default: {MEASURE_SECONDS:g}).")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Plan for another CPU, such as znver3; nothing is run.")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -54,7 +60,10 @@ def compile(
     """
     Mode.json = json
     with working(f"loading {model}", quiet or json) as tell:
-        told = given(threads=threads, pack=pack, cache=cache, target=target, measure=budget if measure else None)
+        needs("--rounds", rounds, "--profile", profile)
+        needs("--budget", budget, "--measure", measure)
+        seconds = (budget or MEASURE_SECONDS) if measure else None
+        told = given(threads=threads, pack=pack, cache=cache, target=target, measure=seconds)
         options = Options.from_environment(**told)
         from strop.run.load import load
         from strop.run.onnx_spec import with_shapes
@@ -78,7 +87,7 @@ def compile(
         summary = session.summary()
         listing = _listing(session) if nests else None
         explained = session.explain() if explain else None
-        timed = session.profile(rounds) if profile else None
+        timed = session.profile(rounds or _PROFILE_ROUNDS) if profile else None
     if json:
         events = [event.to_json() for event in session.journal.events]
         times = timed.to_json() if timed else None
