@@ -153,7 +153,7 @@ def _module_text(function: Function, target: Target) -> str:
 def _compile(text: str, target: Target) -> str:
     with _lock:
         machine = _machine(target)
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
         return str(machine.emit_assembly(module))

@@ -118,7 +118,7 @@ def assembly(text: str, target: Target) -> str:
 
 def _parsed(text: str, target: Target) -> llvm.ModuleRef:
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise Problem("STR401", f"generated code is not valid: {error}", help="please report this model") from error
