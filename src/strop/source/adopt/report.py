@@ -54,9 +54,12 @@ def finding(match: Match, sources: dict[str, Source] | None = None) -> Finding:
             match.refusals.append(Refusal(refused.reason, refused.place))
     why = "; ".join(dict.fromkeys(refusal.reason for refusal in match.refusals))
     message = (rule.message or rule.title) + (f" (not edited: {why})" if why else "")
+    assumptions = tuple(dict.fromkeys(match.assumptions))
+    safety = "safe-if" if assumptions else _SAFETY[rule.safety]
     return Finding(
-        rule.code, rule.name, match.place, match.code.name, message, _SAFETY[rule.safety], edits, imports, rule.gain
-    )
+        rule.code, rule.name, match.place, match.code.name, message, safety, edits, imports, rule.gain,
+        assumptions=assumptions,
+    )  # fmt: skip
 
 
 def added_arguments(match: Match) -> Edit:

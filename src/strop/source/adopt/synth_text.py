@@ -218,6 +218,8 @@ class Words:
     def _argument(self, name: str, node: Node, argument: str, constructing: bool) -> str:
         if argument == "function":
             return self._called(node)
+        if argument == "lowest":
+            return self._lowest(node)
         definition = node.definition if name in self.layers else None
         if definition is None:
             found = node.attributes.get(argument)
@@ -234,6 +236,14 @@ class Words:
         if argument in _KEPT and definition.made_by.startswith("torch.nn."):
             return f"{self.path(node, constructing)}.{argument}"
         raise CannotWrite(f"`{argument}` of `{definition.path}` is not known here", definition.place)
+
+    def _lowest(self, node: Node) -> str:
+        """What hides a score when it is added: −inf and limits of dtypes as they are, other numbers as the lowest one,
+        in which every score disappears, so that a row of them is as even as it was."""
+        value = _without_conversions(node)
+        if not (isinstance(value.value, (int, float)) and abs(value.value) < float("inf")):
+            return self.value(node)
+        return f"torch.finfo({parenthesised(self.value(self.match.bound['q']))}.dtype).min"
 
     def _constructor_argument(self, definition: Definition, argument: str) -> str:
         """An argument as the constructor's call says it, or its default."""
@@ -402,6 +412,12 @@ class Words:
         if isinstance(node.expression, ast.expr) and node.code is self.at.code:
             return self.source(node.code).segment(node.expression)
         raise CannotWrite(f"{_said(node)} cannot be written as a literal", node.place)
+
+
+def _without_conversions(node: Node) -> Node:
+    while node.kind in ("cast", "clone", "contiguous") and node.inputs:
+        node = node.inputs[0]
+    return node.number_held or node
 
 
 def _rate_of(dropout: Node) -> Node | None:

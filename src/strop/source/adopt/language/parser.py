@@ -15,7 +15,7 @@ from strop.source.adopt.language.rule import Expression, Guard, Layer, Pattern, 
 from strop.source.adopt.operations import KINDS, LAYERS
 
 _HEADERS = ("family", "title", "safety", "gain", "target", "default", "order", "requires", "message", "through")
-_BLOCKS = ("pattern", "where", "refuse unless", "use", "define", "state", "import")
+_BLOCKS = ("pattern", "where", "refuse unless", "assume unless", "use", "define", "state", "import")
 _SAFETIES = ("exact", "close", "training", "eval")
 _TARGETS = ("cpu", "cuda")
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
@@ -222,9 +222,9 @@ class _Parser:
         return Pattern(left, tuple(layers.values()))
 
     def _guards(self, draft: _Draft, known: set[str]) -> Iterator[Guard]:
-        for block in ("where", "refuse unless"):
+        for block in ("where", "refuse unless", "assume unless"):
             for line in draft.blocks.get(block, ()):
-                yield _Reader(line, {}, {}, set()).guard(self.guards, known, refuses=block != "where")
+                yield _Reader(line, {}, {}, set()).guard(self.guards, known, block.partition(" ")[0])
 
     # -- replacements ----------------------------------------------------------------------------------------------
 
@@ -417,7 +417,7 @@ class _Reader:
             raise self.problem(f"there is no layer `{token.text}`", token, near)
         return dotted
 
-    def guard(self, guards: frozenset[str], known: set[str], *, refuses: bool) -> Guard:
+    def guard(self, guards: frozenset[str], known: set[str], block: str) -> Guard:
         negated = self.at("name", "not")
         if negated:
             self.take()
@@ -433,7 +433,7 @@ class _Reader:
                     f"the pattern binds no `{child.name}`", child.place.column, _nearest(child.name, known)
                 )
             given.append(child.name if child.kind == "variable" else child.value)
-        return Guard(name.text, tuple(given), name.place, refuses, negated)
+        return Guard(name.text, tuple(given), name.place, block == "refuse", block == "assume", negated)
 
 
 def _names(pattern: Pattern) -> set[str]:

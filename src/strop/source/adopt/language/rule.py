@@ -83,12 +83,14 @@ class Expression:
 
 @dataclass(frozen=True)
 class Guard:
-    """`name(arguments)`, a check of `guards.py`. Without it there is no match; with `refuses` only no fix."""
+    """`name(arguments)`, a check of `guards.py`. Without it there is no match; with `refuses` only no fix,
+    with `assumes` a fix that rests on what it says."""
 
     name: str
     arguments: tuple[Any, ...]  #: names of metavariables, and constants
     place: Place = field(default=Place("", 0), compare=False)
     refuses: bool = False  #: under `refuse unless:`
+    assumes: bool = False  #: under `assume unless:`
     negated: bool = False
 
 
