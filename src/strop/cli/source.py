@@ -49,6 +49,10 @@ Rules = Annotated[
 TargetName = Annotated[
     str | None, typer.Option("--target", help="Where the kernels are to run: cpu (default) or cuda.")
 ]
+WithStrop = Annotated[
+    bool | None,
+    typer.Option("--with-strop/--without-strop", help="Also Strop's own kernels, which the program then imports."),
+]
 Config = Annotated[str | None, typer.Option(help="Read [tool.strop] from this file instead of pyproject.toml.")]
 
 
@@ -71,6 +75,7 @@ def scan(
     cache: Cached = None,
     rules: Rules = None,
     target: TargetName = None,
+    with_strop: WithStrop = None,
     config: Config = None,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if something is found.")] = False,
     quiet: Quiet = False,
@@ -82,7 +87,7 @@ def scan(
     chosen = Format.json if json else format
     Mode.json = chosen is Format.json
     known = None if write_baseline else baseline
-    settings = _settings(paths, config, select, ignore, exclude, speculate, known, rules, target)
+    settings = _settings(paths, config, select, ignore, exclude, speculate, known, rules, target, with_strop)
     found = _look(
         paths, settings, jobs, cache, quiet or (output is None and chosen is not Format.text), changed_since
     )()
@@ -124,6 +129,7 @@ def fix(
     cache: Cached = None,
     rules: Rules = None,
     target: TargetName = None,
+    with_strop: WithStrop = None,
     config: Config = None,
     quiet: Quiet = False,
 ) -> None:
@@ -139,7 +145,7 @@ def fix(
     Mode.json = json
     if diff and write:
         raise Problem("STR001", "`--diff` changes nothing and `--write` does", help="give one of the two")
-    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline, rules, target)
+    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline, rules, target, with_strop)
     look = _look(paths, settings, jobs, cache, quiet or json, changed_since)
     proofs: list[prove.Proof] = []
     if write:
@@ -176,6 +182,7 @@ def _settings(
     baseline: str | None,
     rules: list[str] | None,
     target: str | None,
+    with_strop: bool | None,
 ) -> Settings:
     from strop.source.settings import Settings
 
@@ -184,7 +191,8 @@ def _settings(
             raise Problem("STR001", f"there is no file or folder `{path}`")
     lists = {"select": select, "ignore": ignore, "exclude": exclude, "rules": rules}
     chosen: dict[str, Any] = {name: tuple(value) for name, value in lists.items() if value}
-    return Settings.of(paths, config=config, speculate=speculate, baseline=baseline, target=target, **chosen)
+    said = {"speculate": speculate, "baseline": baseline, "target": target, "with_strop": with_strop}
+    return Settings.of(paths, config=config, **said, **chosen)
 
 
 def _look(

@@ -142,7 +142,8 @@ def _run_tests(job: dict[str, Any], answer: dict[str, Any], arrays: dict[str, An
                 times[report.nodeid] = report.duration
 
     began = time.perf_counter()
-    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", *job["arguments"], job["file"]]
+    root = f"--rootdir={job['path'][0]}"  # tests of a copy have the names of the original's
+    arguments = ["-q", root, "-p", "no:cacheprovider", "-p", "no:randomly", *job["arguments"], job["file"]]
     code = int(pytest.main(arguments, plugins=[Outcomes()]))
     answer["first_seconds"] = time.perf_counter() - began
     answer["seconds"], answer["cpu_seconds"] = [sum(times.values())], [time.process_time()]

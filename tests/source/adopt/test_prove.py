@@ -95,7 +95,7 @@ class Attention(nn.Module):
 def test_joined_projections_load_old_checkpoints_and_have_their_gradients(tmp_path):
     file = tmp_path / "model.py"
     file.write_text(QKV)
-    look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)])))  # noqa: E731
+    look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), strop=True))  # noqa: E731
     done = fix(look, unsafe=True, accept=lambda f: f.rule == "separate-projections")
     after = done.plan.after[str(file)]
     assert "q, k, v = self.qkv(x).split([12, 12, 9], dim=-1)" in after and "_load_from_state_dict" in after

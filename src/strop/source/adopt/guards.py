@@ -340,6 +340,26 @@ def hides(match: Match, name: str) -> str:
 
 
 @guard
+def vector(match: Match, name: str) -> str:
+    """The parameter `x` is not known to have other than one dimension."""
+    found = _parameter_rank(_node(match, name))
+    return "" if found in (None, 1) else f"`{name}` has {found} dimensions"
+
+
+@guard
+def vector_known(match: Match, name: str) -> str:
+    """The parameter `x` is made with one dimension."""
+    node = _node(match, name)
+    return "" if node is None or _parameter_rank(node) is not None else f"`{_plain(node).text}` has one dimension"
+
+
+def _parameter_rank(node: Node | None) -> int | None:
+    definition = _plain(node).definition if node is not None else None
+    made = next(iter(definition.arguments.values()), None) if definition is not None else None
+    return None if made is None else rank(_plain(made))
+
+
+@guard
 def over_last(match: Match, name: str) -> str:
     """A softmax takes the last dimension, a transpose the last two, as far as the number of dimensions is known."""
     node = _node(match, name)

@@ -23,8 +23,8 @@ def rank(node: Node, depth: int = _DEPTH) -> int | None:
         return found
     if node.kind == "permute" and "dims" in node.attributes:
         return _length(node.attributes["dims"])
-    if node.kind == "view":
-        shape = node.attributes.get("shape")
+    if node.kind in ("view", "zeros", "ones", "empty", "full"):
+        shape = node.attributes.get("size" if node.kind == "full" else "shape")
         return _length(shape) if shape is not None else None
     if node.kind == "call":
         return _of_rearrange(node)
