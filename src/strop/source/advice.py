@@ -45,15 +45,10 @@ _UNITS = {
     "data_loader": 10.0,
     "einsum": 6.0,
 }
-_ELSEWHERE = (
-    "attention",
-    "optimizer",
-    "data_loader",
-    "inference",
-    "layout",
-    "qkv",
-)  #: families that graphs do not fuse
+#: families that graphs do not fuse
+_ELSEWHERE = ("attention", "optimizer", "data_loader", "inference", "layout", "qkv")
 _DOUBT = 0.5  #: what an edit that rests on assumptions counts for, beside one that does not
+_ONE_PASS = "of this computation alone, measured: one pass instead of one for each operation"
 _WHY = {
     "attention": "of the attention alone, measured on small transformers: the scores are never stored",
     "optimizer": "of the update alone, measured: one kernel for all parameters instead of a few operations for each",
@@ -132,9 +127,7 @@ def _priced(finding: Finding) -> Finding:
     if not gain:
         return finding
     units = _UNITS.get(family, 4.0)
-    why = finding.gain_reason or _WHY.get(
-        family, "of this computation alone, measured: one pass instead of one for each operation"
-    )
+    why = finding.gain_reason or _WHY.get(family, _ONE_PASS)
     return replace(finding, worth=finding.worth or units * (1 - 1 / gain), gain_reason=why)
 
 

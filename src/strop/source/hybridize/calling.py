@@ -41,6 +41,7 @@ _EXPORTS = (
     "torch.jit.script", "torch.jit.trace", "torch.jit.trace_module", "torch.jit.script_if_tracing", "torch.onnx.export",
     "torch.onnx.dynamo_export", "torch.export.export", "torch.fx.symbolic_trace", "torch.fx.Tracer",
 )  # fmt: skip
+_EXPORTERS = ("torch.jit", "torch.onnx", "torch.fx", "torch.export")
 _TESTING = ("unittest.TestCase", "TestCase")
 
 
@@ -181,9 +182,7 @@ def _export_roots(program: Program) -> Iterator[Code]:
     for module in program.modules.values():
         words = _jit_words(module.code)
         for code in module.functions:
-            if (
-                words and code.cls is not None and code.short == "forward" and _is_scriptable(module.code, code.cls)
-            ) or code.decorated("script", "export", "script_method"):
+            if code.decorated("script", "export", "script_method") or (words and _is_scriptable(module.code, code)):
                 yield code
         if not words:
             continue
@@ -196,19 +195,21 @@ def _export_roots(program: Program) -> Iterator[Code]:
 
 def _jit_words(module: Code) -> bool:
     """Whether a file speaks of TorchScript, ONNX or FX at all."""
-    return any(
-        (isinstance(node, ast.Attribute) and node.attr in ("jit", "onnx", "fx", "export"))
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("torch.jit", "torch.onnx", "torch.fx", "torch.export")))
-        for node in module.walk()
-    )  # fmt: skip
-
-
-def _is_scriptable(module: Code, cls: Class) -> bool:
-    """A class that is written for TorchScript: `torch.jit.is_scripting()`, `@torch.jit.ignore`, `torch.jit.Final`."""
-    for node in module.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "torch.jit":
+    for node in module.walk():
+        if isinstance(node, ast.Attribute) and node.attr in ("jit", "onnx", "fx", "export"):
             return True
-    for node in cls.code.walk():
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_EXPORTERS):
+            return True
+    return False
+
+
+def _is_scriptable(module: Code, code: Code) -> bool:
+    """A class that is written for TorchScript: `torch.jit.is_scripting()`, `@torch.jit.ignore`, `torch.jit.Final`."""
+    if code.short != "forward" or code.cls is None:
+        return False
+    if any(isinstance(node, ast.ImportFrom) and node.module == "torch.jit" for node in module.body):
+        return True
+    for node in code.cls.code.walk():
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "jit":
             return True
         if isinstance(node, ast.Attribute) and node.attr == "is_in_onnx_export":

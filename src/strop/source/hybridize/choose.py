@@ -164,6 +164,11 @@ def is_candidate(program: Program, id: str) -> bool:
     return not any(name in ancestors or name.rpartition(".")[2] in ancestors for name in _NOT_TENSORS)
 
 
+def is_nested(code: Code) -> bool:
+    """A function in a function, which is made anew at every call."""
+    return code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef))
+
+
 def is_covered(program: Program, id: str, seen: frozenset[str] = frozenset()) -> str | None:
     """The function that it is compiled with, if everything that calls it would be compiled."""
     callers = [caller for caller, _ in program.callers(id) if caller != id]

@@ -54,13 +54,14 @@ _WORDS = {
     "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn stft istft cumsum cumprod searchsorted bincount histc "
     "cross_entropy nll_loss ctc_loss CTCLoss CrossEntropyLoss NLLLoss unique_consecutive median mode matrix_exp",
     "free": "view reshape permute transpose swapaxes swapdims movedim moveaxis t unsqueeze squeeze expand expand_as "
-    "flatten unflatten Flatten Unflatten chunk split tensor_split unbind narrow select detach detach_ size stride dim "
-    "numel view_as reshape_as broadcast_to broadcast_tensors type_as to cuda cpu getitem requires_grad_ is_floating_point "
-    "Identity Sequential ModuleList ModuleDict Module item tolist numpy data_ptr is_contiguous device dtype finfo iinfo "
-    "Parameter parameters named_parameters modules named_modules children named_children buffers state_dict apply "
-    "diagonal real imag view_as_complex view_as_real len shape Size is_tensor no_grad enable_grad inference_mode "
-    "set_grad_enabled autocast is_grad_enabled manual_seed checkpoint checkpoint_sequential is_compiling is_tracing "
-    "is_scripting train eval init zero_grad backward step register_buffer register_parameter bool_ iter next",
+    "flatten unflatten Flatten Unflatten chunk split tensor_split unbind narrow select detach detach_ size "
+    "stride dim numel view_as reshape_as broadcast_to broadcast_tensors type_as to cuda cpu getitem "
+    "requires_grad_ is_floating_point Identity Sequential ModuleList ModuleDict Module item tolist numpy "
+    "data_ptr is_contiguous device dtype finfo iinfo Parameter parameters named_parameters modules "
+    "named_modules children named_children buffers state_dict apply diagonal real imag view_as_complex "
+    "view_as_real len shape Size is_tensor no_grad enable_grad inference_mode set_grad_enabled autocast "
+    "is_grad_enabled manual_seed checkpoint checkpoint_sequential is_compiling is_tracing is_scripting train "
+    "eval init zero_grad backward step register_buffer register_parameter bool_ iter next",
 }
 _BY_WORD = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 #: units by itself and in a graph

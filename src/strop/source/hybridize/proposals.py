@@ -19,7 +19,7 @@ from strop.source.code import Class, Code
 from strop.source.facts import Edit, Finding, Function, Place
 from strop.source.hybridize import sites
 from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test
-from strop.source.hybridize.choose import Status, is_candidate, status
+from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
 from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.operations import WORTH_SAYING
 from strop.source.hybridize.recompiles import every_call
@@ -98,9 +98,7 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
 def _is_eligible(program: Program, code: Code) -> bool:
     if program.framework(code.id) != "torch" or not is_candidate(program, code.id) or code.is_generator:
         return False
-    if code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef)):
-        return False  # a function in a function is made, and compiled, anew at every call
-    if is_test(program, code) or is_loading(program, code):
+    if is_nested(code) or is_test(program, code) or is_loading(program, code):
         return False
     often = how_often(program, code)
     if is_forward(program, code):
@@ -122,7 +120,7 @@ def _is_inside(one: Candidate, other: Candidate) -> bool:
 
 
 def _pays_for_its_models(program: Program, one: Candidate, found: list[Candidate], target: str) -> bool:
-    """A part of models must be worth saying for each of them as a whole; parts of which nobody sees a whole are left."""
+    """A part of a model must be worth saying for the whole; parts of which nobody sees a whole are left."""
     around = [
         code
         for code in program.functions.values()

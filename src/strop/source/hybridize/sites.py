@@ -143,9 +143,10 @@ def _hot_calls(program: Program, obj: Object) -> Iterator[Call]:
         module = isinstance(code.node, (ast.Module, ast.ClassDef))
         often = not module and how_often(program, code) == "often"
         for event in program.events(user):
-            if isinstance(event, Call) and event.callee is not None and obj in event.callee.atoms:
-                if often or loops_around(program, code, event.place):
-                    yield event
+            if not isinstance(event, Call) or event.callee is None or obj not in event.callee.atoms:
+                continue
+            if often or loops_around(program, code, event.place):
+                yield event
 
 
 def _is_repeated(program: Program, code: Code, statement: ast.Assign) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Reason
 from strop.source.hybridize import recompiles
-from strop.source.hybridize.choose import Status, is_candidate, is_covered, status
+from strop.source.hybridize.choose import Status, is_candidate, is_covered, is_nested, status
 from strop.source.hybridize.mutations import silent_changes, streams
 from strop.source.hybridize.parameters import Evidence
 from strop.source.hybridize.torch_rules import COMPILED, COVERED, NO_COMPUTATION, UNDETERMINED
@@ -98,6 +98,8 @@ def _rate(program: Program, id: str, facts: Function, state: Status, changes: bo
         if text not in facts.assumptions:
             facts.assumptions.append(text)
     if facts.verdict == "to_graph":
+        if is_nested(program.code(id)):
+            facts.assumptions.append("the function around it runs once, since every new function is compiled anew")
         facts.assumptions += streams(program, id)
     for stranger in state.strangers:
         facts.assumptions.append(f"{stranger.text if stranger.package else f'`{stranger.text}`'} can be traced")

@@ -46,7 +46,7 @@ class Step:
 
 def findings(program: Program, target: str) -> list[Finding]:
     """One finding per kind of waiting and step."""
-    found = []
+    found: list[Finding] = []
     for module in program.modules.values():
         if "torch" not in module.imports:
             continue

@@ -209,11 +209,12 @@ def _is_header(node: ast.AST, place: Place) -> bool:
     if isinstance(node, ast.While):
         return _is_after(node, at)
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        source = node.generators[0].iter
-        inside = (node.lineno, node.col_offset) <= at < (node.end_lineno or 0, node.end_col_offset or 0)
-        first = (source.lineno, source.col_offset) <= at < (source.end_lineno or 0, source.end_col_offset or 0)
-        return not inside or first
+        return not _holds(node, at) or _holds(node.generators[0].iter, at)
     return False
+
+
+def _holds(node: ast.expr, at: tuple[int, int]) -> bool:
+    return (node.lineno, node.col_offset) <= at < (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def _is_after(node: ast.For | ast.AsyncFor | ast.While, at: tuple[int, int]) -> bool:

@@ -88,7 +88,8 @@ def _finding(finding: Finding, sources: SourceLines, chains: list[str], paint: d
     for assumption in finding.assumptions[:_ASSUMPTIONS]:
         yield f"{blue}{'':>{margin}} ={off} assumes {shown(assumption)}"
     if len(finding.assumptions) > _ASSUMPTIONS:
-        yield f"{blue}{'':>{margin}} ={off} and {len(finding.assumptions) - _ASSUMPTIONS} more assumptions: see `--json`"
+        more = len(finding.assumptions) - _ASSUMPTIONS
+        yield f"{blue}{'':>{margin}} ={off} and {plural(more, 'more assumption')}: see `--json`"
     if finding.fixable:
         yield f"{blue}{'':>{margin}} ={off} fix: {_FIXES[finding.safety]}"
     yield ""
