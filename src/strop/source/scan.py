@@ -12,7 +12,7 @@ from strop.source import adopt, files
 from strop.source.adopt.names import QuickProject
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
-from strop.source.hybridize import sites, tensorflow
+from strop.source.hybridize import sites, tensorflow, tensorflow1
 from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
 from strop.source.interpret import Program
@@ -37,6 +37,8 @@ class Options(Protocol):
     def target(self) -> str: ...
     @property
     def select(self) -> tuple[str, ...]: ...
+    @property
+    def signatures(self) -> bool: ...
 
 
 class Defaults:
@@ -48,6 +50,7 @@ class Defaults:
     rules: tuple[str, ...] = ()
     target = "cpu"
     select: tuple[str, ...] = ()
+    signatures = False
 
 
 def scan(paths: Sequence[str], options: Options | None = None) -> Scan:
@@ -80,7 +83,7 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kernels = adopt.findings(beside, options.rules, options.target, options.select)
     result = Scan() if kernels_only(options.select) else _interpreted(project, options)
     result.findings += kernels
-    result.skipped = project.skipped
+    result.skipped = [*project.skipped, *result.skipped]
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
     followed = [*project.followed.values(), *beside.followed.values()]
@@ -89,7 +92,8 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
 
 
 def _interpreted(project: Project, options: Options) -> Scan:
-    program = Program(project, hints=options.hints, speculate=options.speculate)
+    asked = options.signatures or tensorflow.ADD_SIGNATURE in options.select
+    program = Program(project, hints=options.hints, speculate=options.speculate, signatures=asked)
     program.run()
     result = judge(program)
     program.release()
@@ -106,7 +110,7 @@ def judge(program: Program) -> Scan:
     effects = Effects(program)
     judged = {id: judge_function(program, effects, id) for id in program.functions}
     findings = [*only_outermost(program, judged), *sites.findings(program)]
-    return Scan([facts for facts, _ in judged.values()], findings)
+    return Scan([facts for facts, _ in judged.values()], findings, tensorflow1.notices(program))
 
 
 def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:

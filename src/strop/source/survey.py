@@ -20,6 +20,7 @@ from strop.core.cache import Cache
 from strop.source.baseline import beyond_baseline, on_changed_lines
 from strop.source.facts import Scan, Skipped
 from strop.source.files import GAVE_UP, Text, decode, find, pretended, pretending, read_bytes
+from strop.source.hybridize.tensorflow1 import together
 from strop.source.ignore import apply_ignores
 from strop.source.settings import Settings
 from strop.source.store import Store, digest_of, key_of
@@ -84,6 +85,7 @@ def _filtered(
     if changed_since is not None:
         findings = on_changed_lines(findings, changed_since, paths[0] if paths else ".")
     scan.findings = findings
+    scan.skipped = together(scan.skipped)
     return scan
 
 
@@ -132,6 +134,7 @@ def _meaning(unit: _Unit) -> str:
         (file, digest_of(file)) for folder in settings.rules for file in sorted(map(str, Path(folder).glob("*.rule")))
     ]
     asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
+    asked = (*asked, settings.signatures or "STR149" in settings.select)
     return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, roots))
 
 
