@@ -58,13 +58,20 @@ class Program:
     """Everything that is known of a project's code; see the module's documentation."""
 
     def __init__(
-        self, project: Project, *, apis: Apis | None = None, hints: bool = True, speculate: bool = True
+        self,
+        project: Project,
+        *,
+        apis: Apis | None = None,
+        hints: bool = True,
+        speculate: bool = True,
+        signatures: bool = False,
     ) -> None:
         forget()
         self.project = project
         self.apis = apis or load()
         self.hints = hints
         self.speculate = speculate
+        self.signatures = signatures  #: `input_signature`s are asked for
         self.modules: dict[str, Module] = {module.name: module for module in project.scanned.values()}
         self.functions: dict[str, Code] = {f.id: f for module in self.modules.values() for f in module.functions}
         self.lines = sum(module.lines for module in self.modules.values())

@@ -13,7 +13,7 @@
 Anything with a docstring can carry a rule: a function, a class. The first line is the title, without a full stop in
 tables. Codes are never reused or renumbered; STR101–STR129 belong to capture (`core/codes.py`):
 
-    STR130–STR149  TensorFlow        STR150–STR189  PyTorch
+    STR130–STR149  TensorFlow        STR150–STR184  PyTorch        STR185–STR189  TensorFlow
     STR190–STR199  the scan itself   STR700–STR799  kernels to adopt
 """
 

@@ -13,7 +13,7 @@ from strop.source.adopt.names import QuickProject
 from strop.source.advice import combine
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
-from strop.source.hybridize import tensorflow
+from strop.source.hybridize import tensorflow, tensorflow1
 from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
 from strop.source.hybridize.torch_findings import Advice, advise
@@ -41,6 +41,8 @@ class Options(Protocol):
     def with_strop(self) -> bool: ...
     @property
     def select(self) -> tuple[str, ...]: ...
+    @property
+    def signatures(self) -> bool: ...
 
 
 class Defaults:
@@ -53,6 +55,7 @@ class Defaults:
     target = "cpu"
     with_strop = False
     select: tuple[str, ...] = ()
+    signatures = False
 
 
 def scan(paths: Sequence[str], options: Options | None = None) -> Scan:
@@ -82,17 +85,11 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kind = QuickProject if kernels_only(options.select) else Project
     project = kind(names, roots, max_lines=options.max_lines)
     beside = project.beside()
-<<<<<<< HEAD
     kernels = adopt.findings(beside, options.rules, options.target, options.select, options.with_strop)
-    result = Scan() if kernels_only(options.select) else _interpreted(project, options)
-    result.findings += kernels
-=======
-    kernels = adopt.findings(beside, options.rules, options.target, options.select)
     result, torch = (Scan(), Advice()) if kernels_only(options.select) else _interpreted(project, options)
     fitting, result.notes = combine(torch, kernels, project, options.select)
     result.findings += fitting
->>>>>>> i23-advice
-    result.skipped = project.skipped
+    result.skipped = [*project.skipped, *result.skipped]
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
     followed = [*project.followed.values(), *beside.followed.values()]
@@ -101,7 +98,8 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
 
 
 def _interpreted(project: Project, options: Options) -> tuple[Scan, Advice]:
-    program = Program(project, hints=options.hints, speculate=options.speculate)
+    asked = options.signatures or tensorflow.ADD_SIGNATURE in options.select
+    program = Program(project, hints=options.hints, speculate=options.speculate, signatures=asked)
     program.run()
     found = judge(program, options.target)
     program.release()
@@ -117,9 +115,9 @@ def judge(program: Program, target: str = "cpu") -> tuple[Scan, Advice]:
     """Facts and verdicts of every function of a program that has run, TensorFlow's findings, and PyTorch's advice."""
     effects = Effects(program)
     judged = {id: judge_function(program, effects, id) for id in program.functions}
-    return Scan([facts for facts, _ in judged.values()], only_outermost(program, judged)), advise(
-        program, judged, target
-    )
+    facts = [facts for facts, _ in judged.values()]
+    found = Scan(facts, only_outermost(program, judged), tensorflow1.notices(program))
+    return found, advise(program, judged, target)
 
 
 def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:

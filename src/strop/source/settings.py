@@ -13,6 +13,7 @@ baseline = "strop-baseline.json"
 rules = ["tools/rules"]             # folders with rules of your own for kernels to adopt
 target = "cpu"                      # or "cuda": which kernels are worth adopting
 with-strop = true                   # also Strop's own kernels, which the program then imports
+signatures = false                  # propose `input_signature`s from what the callers in these files pass
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Settings:
     rules: tuple[str, ...] = ()
     target: str = "cpu"
     with_strop: bool = False
+    signatures: bool = False
     root: str = field(default=".", compare=False)  #: the folder of pyproject.toml
 
     @classmethod

@@ -108,7 +108,7 @@ class Structures(Containers):
         if items is None:
             return None
         known = [item.constant() for item in items]
-        return tuple(k if isinstance(k, int) and not isinstance(k, bool) else None for k in known)
+        return tuple(k if isinstance(k, int) and not isinstance(k, bool) and k >= 0 else None for k in known)
 
     def data_shape(self, value: Value, depth: int = 6) -> Shape:
         """The shape of the tensor that data would make."""

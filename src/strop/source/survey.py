@@ -21,6 +21,7 @@ from strop.source.baseline import beyond_baseline, on_changed_lines
 from strop.source.facts import Finding, Scan, Skipped
 from strop.source.files import GAVE_UP, Text, decode, find, pretended, pretending, read_bytes
 from strop.source.hybridize.operations import WORTH_SAYING
+from strop.source.hybridize.tensorflow1 import together
 from strop.source.ignore import apply_ignores
 from strop.source.requirements import pins
 from strop.source.settings import Settings
@@ -87,6 +88,7 @@ def _filtered(
     if changed_since is not None:
         findings = on_changed_lines(findings, changed_since, paths[0] if paths else ".")
     scan.findings = findings
+    scan.skipped = together(scan.skipped)
     return scan
 
 
@@ -143,8 +145,9 @@ def _meaning(unit: _Unit) -> str:
     ]
     asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
     kernels = (settings.target, settings.with_strop, rules, asked)
+    signatures = settings.signatures or "STR149" in settings.select
     versions = [(pin.text, pin.file, pin.line) for pin in pins(unit.roots, "torch")]
-    return repr((settings.speculate, settings.hints, settings.max_lines, kernels, roots, versions))
+    return repr((settings.speculate, settings.hints, settings.max_lines, kernels, signatures, roots, versions))
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:

@@ -1,7 +1,7 @@
 # Producers of tensors: containers.
 #
 # f0: tensor computes -> to_graph
-# f1: tensor computes -> to_graph
+# f1: tensor primitive computes -> no (primitive_parameter)
 # f2: tensor computes -> to_graph
 # f3: tensor computes -> to_graph
 # f4: tensor computes -> to_graph
@@ -11,10 +11,10 @@
 # f8: tensor computes -> to_graph
 # f9: tensor computes -> to_graph
 # f10: tensor computes -> to_graph
-# f11: tensor computes -> to_graph
+# f11: tensor primitive computes -> no (primitive_parameter)
 # f12: tensor computes -> to_graph
 # f13: tensor computes -> to_graph
-# f14: tensor computes -> to_graph
+# f14: tensor primitive computes -> no (primitive_parameter)
 # f15: tensor computes -> to_graph
 # f16: tensor computes -> to_graph
 # f17: tensor computes -> to_graph

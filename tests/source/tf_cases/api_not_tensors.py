@@ -8,13 +8,13 @@
 # f5: ~primitive computes -> no (no_tensor_parameter)
 # f6: ~primitive computes -> no (no_tensor_parameter)
 # f7: ~primitive computes -> no (no_tensor_parameter)
-# f8: ~primitive computes -> no (no_tensor_parameter)
-# f9: ~primitive computes -> no (no_tensor_parameter)
+# f8: tensor ~primitive computes -> to_graph
+# f9: tensor ~primitive computes -> to_graph
 # f10: ~primitive computes -> no (no_tensor_parameter)
 # f11: ~primitive computes -> no (no_tensor_parameter)
 # f12: ~primitive computes -> no (no_tensor_parameter)
-# f13: ~primitive computes -> no (no_tensor_parameter)
-# f14: ~primitive computes -> no (no_tensor_parameter)
+# f13: tensor ~primitive computes -> to_graph
+# f14: tensor ~primitive computes -> to_graph
 # f15: ~primitive computes -> no (no_tensor_parameter)
 # f16: ~primitive computes -> no (no_tensor_parameter)
 # f17: ~primitive computes -> no (no_tensor_parameter)

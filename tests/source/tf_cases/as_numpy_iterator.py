@@ -1,5 +1,5 @@
 # numpy arrays from a dataset are no tensors.
-# use: ~computes -> no (no_tensor_parameter)
+# use: tensor ~computes -> to_graph
 # use_tensor: tensor computes -> to_graph
 import tensorflow as tf
 def use(a):

@@ -1,6 +1,6 @@
 # A tuple of a tensor and a number: a container with a tensor in it.
 #
-# f: tensor computes -> to_graph
+# f: tensor primitive computes -> no (primitive_parameter)
 import tensorflow as tf
 
 

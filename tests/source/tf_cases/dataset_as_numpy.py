@@ -1,6 +1,6 @@
 # Elements as numpy arrays are no tensors.
 #
-# f: ~primitive computes -> no (no_tensor_parameter)
+# f: tensor ~primitive computes -> to_graph
 import tensorflow as tf
 
 

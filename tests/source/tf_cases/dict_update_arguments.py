@@ -1,5 +1,5 @@
 # Keyword dictionaries are new at every call.
-# merge: tensor computes -> to_graph
+# merge: tensor primitive computes -> no (primitive_parameter)
 # update: tensor effects -> no (side_effects)
 import tensorflow as tf
 def merge(x, **options):

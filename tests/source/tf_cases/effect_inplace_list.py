@@ -1,6 +1,6 @@
 # `+=` on a list from outside changes that list.
 #
-# f: tensor effects computes -> no (side_effects)
+# f: tensor primitive effects computes -> no (side_effects)
 import tensorflow as tf
 
 

@@ -1,6 +1,6 @@
 # An element of a parameter.
 #
-# f: tensor effects computes -> no (side_effects)
+# f: tensor primitive effects computes -> no (side_effects)
 import tensorflow as tf
 
 

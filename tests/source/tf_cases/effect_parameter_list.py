@@ -1,6 +1,6 @@
 # The list is a parameter.
 #
-# f: tensor effects computes -> no (side_effects)
+# f: tensor primitive effects computes -> no (side_effects)
 import tensorflow as tf
 
 

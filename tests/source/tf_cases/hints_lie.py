@@ -1,6 +1,6 @@
 # A hint goes first, whatever the caller passes.
 # f: tensor computes -> to_graph
-# g: ~computes -> no (no_tensor_parameter)
+# g: primitive ~computes -> no (no_tensor_parameter)
 import tensorflow as tf
 def f(x: tf.Tensor):
     return tf.abs(x)

@@ -1,6 +1,6 @@
 # Hints that speak of other things.
 # a: -> no
-# b: -> no
+# b: tensor -> no
 # c: ~computes -> no
 from typing import Callable, Iterable
 import numpy as np

@@ -1,5 +1,5 @@
 # The compatibility module.
-# f: tensor computes -> to_graph
+# f: tensor computes -> no
 import tensorflow.compat.v1 as tf
 def f(x):
     return tf.reduce_mean(x)

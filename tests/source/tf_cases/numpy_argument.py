@@ -1,5 +1,5 @@
 # numpy arrays as arguments are no tensors.
-# f: ~computes -> no (no_tensor_parameter)
+# f: tensor ~computes -> to_graph
 import numpy as np
 import tensorflow as tf
 def f(a):

@@ -1,6 +1,6 @@
 # An array is no tensor.
 #
-# predict: computes -> no (no_tensor_parameter)
+# predict: tensor computes -> to_graph
 import tensorflow as tf
 import numpy as np
 model = tf.keras.Sequential([tf.keras.layers.Input([2]), tf.keras.layers.Dense(1)])

@@ -3,7 +3,7 @@
 # a: tensor primitive computes -> no
 # b: tensor primitive computes -> no
 # c: tensor primitive computes -> no
-# d: tensor computes -> to_graph
+# d: tensor primitive computes -> no (primitive_parameter)
 # outer: tensor primitive computes -> no
 import tensorflow as tf
 

@@ -1,6 +1,6 @@
 # None flows in beside a number: not every value is a non-None constant.
 #
-# f: tensor computes -> to_graph
+# f: tensor primitive computes -> no (primitive_parameter)
 import tensorflow as tf
 
 

@@ -1,6 +1,6 @@
 # A number from one caller, a tensor from another: not every value is a constant.
 #
-# scale: tensor computes -> to_graph
+# scale: tensor primitive computes -> no (primitive_parameter)
 import tensorflow as tf
 
 

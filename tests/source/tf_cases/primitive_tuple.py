@@ -1,5 +1,5 @@
 # A tuple of numbers is no primitive parameter.
-# pad: tensor computes -> to_graph
+# pad: tensor primitive computes -> no (primitive_parameter)
 import tensorflow as tf
 def pad(x, by):
     return tf.pad(x, [by, by])

@@ -3,7 +3,7 @@
 # distances: tensor computes -> to_graph
 # classify: tensor primitive computes -> no
 # to_numpy: tensor ~computes -> no (eager_only)
-# accuracy_np: -> no
+# accuracy_np: tensor -> no
 import numpy as np
 import tensorflow as tf
 

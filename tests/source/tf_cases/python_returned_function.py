@@ -1,6 +1,6 @@
 # A function that returns a function.
 #
-# scaled: -> no?
+# scaled: primitive -> no?
 # scaled.apply: tensor computes -> to_graph
 import tensorflow as tf
 

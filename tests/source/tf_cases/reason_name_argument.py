@@ -1,6 +1,6 @@
 # Names of operations.
 # good: tensor computes -> to_graph
-# bad: tensor computes -> no (name_argument)
+# bad: tensor primitive computes -> no (name_argument)
 import tensorflow as tf
 def good(x):
     return tf.add(x, 1.0, name="plus")

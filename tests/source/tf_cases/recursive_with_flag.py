@@ -1,6 +1,6 @@
 # Calls itself with a smaller number.
 #
-# fact: tensor recursive computes -> no (recursive)
+# fact: tensor primitive recursive computes -> no (recursive)
 import tensorflow as tf
 def fact(x, n):
     if n == 0:

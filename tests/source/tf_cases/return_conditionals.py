@@ -2,7 +2,7 @@
 #
 # f: tensor computes -> to_graph
 # pick: ~tensor ~primitive computes -> ~
-# default: tensor computes -> to_graph
+# default: tensor primitive computes -> no (primitive_parameter)
 import tensorflow as tf
 
 x = tf.constant([1.0])

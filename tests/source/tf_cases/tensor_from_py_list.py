@@ -1,5 +1,5 @@
 # A list of Python numbers is no tensor.
-# convert: ~computes -> no (no_tensor_parameter)
+# convert: primitive ~computes -> no (no_tensor_parameter)
 # use: tensor computes -> to_graph
 import tensorflow as tf
 def convert(values):

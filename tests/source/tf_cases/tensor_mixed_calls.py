@@ -1,6 +1,6 @@
 # One caller gives a tensor, another a number: a tensor flows in, and not every value is a constant.
 #
-# f: tensor computes -> to_graph
+# f: tensor primitive computes -> no (primitive_parameter)
 import tensorflow as tf
 
 

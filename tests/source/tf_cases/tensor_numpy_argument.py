@@ -1,6 +1,6 @@
 # A numpy array is no tensor.
 #
-# mean: computes -> no (no_tensor_parameter)
+# mean: tensor computes -> to_graph
 import numpy as np
 import tensorflow as tf
 

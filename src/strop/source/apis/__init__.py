@@ -33,6 +33,11 @@ A file starts with `framework = "torch"` (or "tensorflow", "numpy", ""): tensors
     names = "shape"
     is = "tuples(int)"
 
+    [[name]]                        # where operations take their `name` by position
+    under = "tensorflow.math"
+    names = "add subtract"
+    at = 2
+
 Expressions, evaluated by `library.py`:
 
     tensor variable symbolic sparse ragged array   a tensor of that kind (`array`: numpy); `tensor("bool")`: of a dtype
@@ -118,6 +123,7 @@ class Apis:
         self.values: dict[str, tuple[ast.expr, str]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
         self.aliases: dict[str, str] = {}
+        self.name_positions: dict[str, int] = {}  #: which positional argument is the name of an operation
         self._canonical: dict[str, str] = {}
         self._found: dict[str, Api | None] = {}
         self._methods: dict[tuple[str, str], Api | None] = {}
@@ -234,6 +240,8 @@ def _read(apis: Apis, file: Path) -> None:
         for entry in data.get("api", []):
             for api in _apis(entry, framework):
                 apis.functions[api.name] = api
+        for entry in data.get("name", []):
+            apis.name_positions.update(dict.fromkeys(_names(entry), int(entry["at"])))
         for entry in data.get("value", []):
             expression = _expression(entry["is"])
             assert expression is not None

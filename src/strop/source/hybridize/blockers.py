@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from strop.source.events import Call, Event, Iteration, Read
+from strop.source.code import Code
+from strop.source.events import Call, Event, Iteration, Other, Read
 from strop.source.facts import Place, Reason
 from strop.source.heap import Object
-from strop.source.hybridize.parameters import own_parameters
+from strop.source.hybridize.control import raised
+from strop.source.hybridize.parameters import holds_array, own_parameters
+from strop.source.hybridize.syntax import node_at
 from strop.source.interpret import Program
 from strop.source.rules import declare
 from strop.source.values import Const, Primitive, Tensor, Unknown, Value
@@ -25,18 +28,20 @@ EAGER_ONLY = declare(
 NUMPY = declare(
     "STR139",
     "numpy-on-tensor",
-    """A NumPy function is applied to a tensor parameter.
+    """A NumPy function or method is applied to a parameter.
 
-    While a graph is traced the tensor has no value: NumPy raises an error, or computes once and freezes the result.
-    Write the same with `tf.` functions (`tf.experimental.numpy` has most names).
+    Tensors and arrays that are passed to a `tf.function` are tensors without a value while the graph is traced: NumPy
+    raises an error, or computes once and freezes the result. Write the same with `tf.` functions
+    (`tf.experimental.numpy` has most names).
     """,
 )
 NAME = declare(
     "STR140",
     "name-is-no-string",
-    """`name=` is given something that is not a string.
+    """The `name` of an operation is given something that is not a string.
 
-    Eager mode ignores the `name` of an operation, a graph does not: it raises `TypeError`. Pass a string, or nothing.
+    Eager mode ignores the `name` of an operation, a graph does not: it raises `TypeError`. It is the last parameter of
+    most operations and easily given by position, as in `tf.sqrt(x, tf.float64)`. Pass a string, or nothing.
     """,
 )
 STALE = declare(
@@ -60,10 +65,23 @@ ITERATION = declare(
 DTYPES = declare(
     "STR144",
     "conflicting-dtypes",
-    """One parameter meets operands of different dtypes.
+    """A parameter meets an operand of another dtype than its own.
 
-    A Python number, list or NumPy array is converted anew at every operation in eager mode. As an argument of a
-    `tf.function` it is converted once, and the other operation then fails. Convert it explicitly with `tf.cast`.
+    A Python number, list or NumPy array is converted anew at every operation in eager mode, to the dtype of the tensor
+    that it meets. As an argument of a `tf.function` it is converted once, an array to its own dtype (float64 unless it
+    says otherwise), and the operation then fails. Convert it explicitly with `tf.cast`.
+    """,
+)
+RAISE = declare(
+    "STR186",
+    "raise-under-tensor",
+    """A `raise` stands in a branch or loop that a tensor decides on.
+
+    A graph contains both sides of such a branch, so both are traced: the exception is raised while the graph is made,
+    whatever the tensor's value is.
+
+    Instead of:  if tf.reduce_any(tf.math.is_nan(x)): raise ValueError("not a number")
+    Write:       tf.debugging.assert_all_finite(x, "not a number")
     """,
 )
 SYMBOLIC = declare(
@@ -81,11 +99,11 @@ def blockers(program: Program, id: str) -> list[Reason]:
     """Every reason, with places, in the order of the code."""
     found: dict[tuple[str, Place], Reason] = {}
     events = program.events(id)
-    blocked = program.reaches(id, "blocked", lambda code: any(_blocking(program, program.events(code.id), ())))
+    blocked = program.reaches(id, "blocked", lambda code: any(_blocking(program, code, ())))
     reads = any(isinstance(event, Read) and event.kind == "variables" for event in events)
     reached = program.reached(id) if blocked or reads else []
     for reason in (
-        *(reason for other, chain in reached for reason in _blocking(program, program.events(other), chain)),
+        *(reason for other, chain in reached for reason in _blocking(program, program.code(other), chain)),
         *_iterations(program, id, events),
         *(_stale(program, id, {other for other, _ in reached}) if reads else ()),
         *_dtypes(program, id),
@@ -95,8 +113,10 @@ def blockers(program: Program, id: str) -> list[Reason]:
     return list(found.values())
 
 
-def _blocking(program: Program, events: list[Event], chain: tuple[Place, ...]) -> Iterator[Reason]:
-    """Calls that a graph cannot contain."""
+def _blocking(program: Program, code: Code, chain: tuple[Place, ...]) -> Iterator[Reason]:
+    """Calls that a graph cannot contain, and exceptions that every trace raises."""
+    events = program.events(code.id)
+    arrays: set[str] | None = None
     for event in events:
         if not isinstance(event, Call):
             continue
@@ -104,19 +124,79 @@ def _blocking(program: Program, events: list[Event], chain: tuple[Place, ...]) -
             api = program.apis.find(target)
             if api is not None and api.eager:
                 yield Reason(EAGER_ONLY, f"`{target}` works in eager mode only", event.place, chain)
-            if target.startswith("numpy.") and _takes_tensor(event):
-                yield Reason(NUMPY, f"`{target}` is applied to a tensor", event.place, chain)
-            if target.startswith("tensorflow.") and _bad_name(event):
-                yield Reason(NAME, f"`name=` of `{target}` is no string", event.place, chain)
+            if target.startswith("numpy."):
+                if arrays is None:
+                    arrays = _array_names(program, code)
+                if _takes_tensor(event):
+                    yield Reason(NUMPY, f"`{target}` is applied to a tensor", event.place, chain)
+                elif arrays and (name := _mentioned(program, code, event, target, arrays)):
+                    message = f"`{target}` is applied to `{name}`, an array that a graph would get as a tensor"
+                    yield Reason(NUMPY, message, event.place, chain)
+            if target.startswith("tensorflow.") and _bad_name(program, target, event):
+                yield Reason(NAME, f"the `name` of `{target}` is no string", event.place, chain)
+    if any(isinstance(event, Other) and event.kind == "raise" for event in events):
+        for place in raised(code, events):
+            yield Reason(RAISE, "a tensor decides on this `raise`: it fires in every trace", place, chain)
 
 
 def _takes_tensor(event: Call) -> bool:
     return any(value.holds_tensor() for value in [*event.args, *(value for _, value in event.kwargs)])
 
 
-def _bad_name(event: Call) -> bool:
-    """Some call passes something else than text or None."""
+def _array_names(program: Program, code: Code) -> set[str]:
+    """Parameters that are NumPy arrays, and variables that are computed from them."""
+    if isinstance(code.node, (ast.Module, ast.ClassDef)):
+        return set()
+    names = {name for name, facts in own_parameters(program, code.id).items() if holds_array(facts.value)}
+    grown = bool(names)
+    while grown:
+        grown = False
+        for node in code.own():
+            if not isinstance(node, ast.Assign) or not _names(node.value) & names or _converts(node.value):
+                continue
+            targets = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+            grown = grown or not targets <= names
+            names |= targets
+    return names
+
+
+def _converts(node: ast.expr) -> bool:
+    """`x.shape` and `len(x)` of an array are numbers."""
+    return isinstance(node, ast.Attribute) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+    )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _mentioned(program: Program, code: Code, event: Call, target: str, arrays: set[str]) -> str:
+    """The array that a NumPy call takes, or whose method it is."""
+    node = node_at(program, code, event.place)
+    if isinstance(node, ast.BinOp):  # an operator of arrays is one of tensors, too
+        return ""
+    if not isinstance(node, ast.Call):
+        return ""
+    parts: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if isinstance(node.func, ast.Attribute) and target.startswith("numpy.ndarray."):
+        parts.append(node.func.value)
+    for part in parts:
+        if isinstance(part, ast.Attribute) and part.attr in ("shape", "dtype", "ndim"):
+            continue
+        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Attribute) and part.value.attr == "shape":
+            continue
+        if found := sorted(_names(part) & arrays):
+            return found[0]
+    return ""
+
+
+def _bad_name(program: Program, target: str, event: Call) -> bool:
+    """Some call passes something else than text or None for the name of an operation."""
     value = dict(event.kwargs).get("name")
+    at = program.apis.name_positions.get(target)
+    if value is None and at is not None and at < len(event.args):
+        value = event.args[at]
     known = [atom for atom in value.atoms if not isinstance(atom, Unknown)] if value is not None else []
     return any(not (isinstance(a, (Const, Primitive)) and a.type in ("str", "NoneType")) for a in known)
 
@@ -201,9 +281,14 @@ def _dtypes(program: Program, id: str) -> Iterator[Reason]:
                 if tensor.dtype is not None:
                     met.setdefault(side.id, {}).setdefault(tensor.dtype, place)
     for name, dtypes in met.items():
+        own = {array.dtype for array in coerced[name].value.arrays() if array.dtype is not None}
+        other = sorted(set(dtypes) - own)
         if len(dtypes) > 1:
             first, second = sorted(dtypes)[:2]
             yield Reason(DTYPES, f"`{name}` meets both {first} and {second}", max(dtypes.values()))
+        elif own and other:
+            message = f"`{name}` is an array of {min(own)} and meets {other[0]}, which fails once it is a tensor"
+            yield Reason(DTYPES, message, dtypes[other[0]])
 
 
 def _symbolic(program: Program, id: str) -> Iterator[Reason]:

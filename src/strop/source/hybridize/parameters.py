@@ -1,9 +1,12 @@
 """Facts of parameters: is one a tensor, is one a Python number or string that differs from call to call?
 
 A parameter is a tensor by, in this order, its type hint, a tensor or a container of tensors that some call passes, or
-speculation on the function's name (always recorded as an assumption; `speculate = false` switches it off).
-A parameter is *primitive* when every value that flows in is a number or a string: booleans and None do not count, and a
-default that no call overrides is exempt. None as an answer means that it cannot be determined.
+speculation on the function's name (always recorded as an assumption; `speculate = false` switches it off). To
+`tf.function` a NumPy array is a tensor as well: it becomes one when it is passed.
+A parameter is *primitive* when some call passes a number or a string, alone or inside tuples, lists and dicts, whatever
+other calls pass: each new value makes `tf.function` trace again. Booleans and None do not count, and a default that no
+call overrides is exempt. For `torch.compile` every value has to be one. None as an answer means that it cannot be
+determined.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ from strop.source.effects import Effects
 from strop.source.entries import speculation
 from strop.source.events import Call
 from strop.source.facts import Function, Place
+from strop.source.heap import Object
 from strop.source.interpret import Program
 from strop.source.queries import ParameterFacts, chain_to
-from strop.source.values import Const, Primitive, Unknown, Value
+from strop.source.values import Atom, Const, Primitive, Tuple, Unknown, Value
+
+NUMBERS_AND_TEXTS = ("int", "float", "str", "bytes", "complex")
 
 
 @dataclass
@@ -40,17 +46,18 @@ def evidence(program: Program, id: str) -> Evidence:
     code = program.code(id)
     found = Evidence()
     guessed = program.speculated.get(code, ())
+    torch = program.framework(id) == "torch"
     why = speculation(program, code) if program.speculate else ""
     for name, parameter in own_parameters(program, id).items():
         if parameter.hint is not None and parameter.hint.holds_tensor():
             found.tensors[name] = "hint"
         elif name in guessed:
             found.tensors[name] = "speculation"
-        elif parameter.value.holds_tensor():
+        elif parameter.value.holds_tensor() or (not torch and holds_array(parameter.value)):
             found.tensors[name] = "flow"
         elif not _known(parameter):
             found.undetermined.append(name)
-        if is_primitive(parameter):
+        if is_primitive(parameter, torch):
             found.primitives.append(name)
     if not found.tensors and why:
         for name in found.undetermined:
@@ -78,13 +85,43 @@ def _holds_unknown(value: Value, depth: int = 3) -> bool:
     return any(depth and o.kind != "instance" and _holds_unknown(o.contents(), depth - 1) for o in value.objects())
 
 
-def is_primitive(parameter: ParameterFacts) -> bool:
-    """Every value is a Python number or text, and some call passes one."""
+def is_primitive(parameter: ParameterFacts, torch: bool = True) -> bool:
+    """Whether Python numbers or texts are passed; to `torch.compile` only where nothing else is."""
     if parameter.hint is not None and parameter.hint.holds_tensor():
         return False
     if not parameter.called and parameter.hint is not None and parameter.default is None:
         return parameter.hint.is_primitive()
-    return parameter.given and parameter.value.is_primitive()
+    if torch:
+        return parameter.given and parameter.value.is_primitive()
+    return any(holds_primitive(flow.value) for flow in parameter.flows)
+
+
+def holds_primitive(value: Value, depth: int = 3) -> bool:
+    """A number or a text, or a tuple, list or dict with one in it."""
+    for atom in value.atoms:
+        if isinstance(atom, (Const, Primitive)) and atom.type in NUMBERS_AND_TEXTS:
+            return True
+        if depth and isinstance(atom, Tuple) and any(holds_primitive(item, depth - 1) for item in atom.items):
+            return True
+        if depth and _is_container(atom) and holds_primitive(atom.contents(), depth - 1):
+            return True
+    return False
+
+
+def holds_array(value: Value, depth: int = 3) -> bool:
+    """A NumPy array, or a tuple, list or dict with one in it."""
+    if value.arrays():
+        return True
+    for atom in value.atoms if depth else ():
+        if isinstance(atom, Tuple) and any(holds_array(item, depth - 1) for item in atom.items):
+            return True
+        if _is_container(atom) and holds_array(atom.contents(), depth - 1):
+            return True
+    return False
+
+
+def _is_container(atom: Atom) -> bool:
+    return isinstance(atom, Object) and atom.kind in ("list", "dict", "tuple")
 
 
 def primitive_fact(program: Program, id: str, found: Evidence) -> bool | None:

@@ -1,9 +1,15 @@
-"""`input_signature` for a graph function, from the tensors that its callers pass."""
+"""`input_signature` for a graph function, from the tensors that its callers pass; proposed only where it is asked for.
+
+A signature is exact: callers that the scan does not see may pass other shapes. A dimension that differs is None in the
+trace, so a function that reads shapes in Python gets none with such a dimension, and a Variable that is passed would
+become a tensor that cannot be assigned to.
+"""
 
 from __future__ import annotations
 
 from strop.source.heap import Object
 from strop.source.hybridize.parameters import own_parameters
+from strop.source.hybridize.shapes import reads_shapes
 from strop.source.interpret import Program
 from strop.source.values import Tensor, Tuple, Value, merged_shape
 
@@ -49,7 +55,10 @@ def infer(program: Program, id: str, tf: str) -> str | None:
         if spec is None:
             return None
         specs.append(spec)
-    return f"[{', '.join(specs)}]" if specs else None
+    text = f"[{', '.join(specs)}]" if specs else None
+    if text is not None and "None" in text and any(reads_shapes(program, other) for other, _ in program.reached(id)):
+        return None
+    return text
 
 
 def _spec(value: Value, tf: str) -> str | None:
@@ -62,7 +71,7 @@ def _spec(value: Value, tf: str) -> str | None:
     tensors = [atom for atom in value.atoms if isinstance(atom, Tensor)]
     dtypes = {tensor.dtype for tensor in tensors}
     dtype = dtypes.pop() if len(dtypes) == 1 else None
-    if dtype not in _DTYPES or any(tensor.kind not in ("tensor", "variable") for tensor in tensors):
+    if dtype not in _DTYPES or any(tensor.kind != "tensor" for tensor in tensors):
         return None
     shape = merged_shape([tensor.shape for tensor in tensors])
     text = "None" if shape is None else "[" + ", ".join(str(d) for d in shape) + "]"

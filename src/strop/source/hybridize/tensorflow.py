@@ -8,9 +8,10 @@
     P6  graph function, a tensor parameter but no tensor computation, no side effects          → to_eager
 
 P3 becomes `lift_primitive` when the primitive is provably used in tensor arithmetic of its own dtype only; otherwise
-lifting is mentioned in the reason. A function that passes no row keeps its form: `no_benefit` when a graph would bring
-nothing (no tensor parameter, no tensor computation, only graph functions call it), `unknown` when a precondition cannot
-be determined, `keep` for every other reason.
+lifting is mentioned in the reason. P4 is proposed only where signatures are asked for. A function that passes no row
+keeps its form: `no_benefit` when a graph would bring nothing (no tensor parameter, no tensor computation, only graph
+functions call it), `unknown` when a precondition cannot be determined, `keep` for every other reason. TensorFlow 1 code
+is left alone (`tensorflow1.py`), and a verdict brings an edit only where that pays (`worth.py`).
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from strop.source.events import Call, Read
 from strop.source.facts import Action, Edit, Finding, Function, Place, Reason
 from strop.source.hybridize import signature
 from strop.source.hybridize.blockers import blockers
+from strop.source.hybridize.boundary import crossing
 from strop.source.hybridize.parameters import Evidence, origin, own_parameters
+from strop.source.hybridize.tensorflow1 import TENSORFLOW_1, is_tensorflow_1
+from strop.source.hybridize.tensorflow_worth import NOT_WORTH_IT, why_not
 from strop.source.hybridize.tracing import hazards, streams
 from strop.source.interpret import Program
+from strop.source.queries import ParameterFacts
 from strop.source.rules import declare
-from strop.source.values import Library
+from strop.source.values import Const, Library
 
 SIDE_EFFECTS = declare(
     "STR130",
@@ -151,6 +156,10 @@ def judge(program: Program, effects: Effects, id: str, facts: Function, found: E
     mark = program.graph(id)
     is_graph = mark is not None and mark.by in _WHO
     facts.graph = facts.graph and (mark is None or is_graph or facts.framework != "tensorflow")
+    if old := is_tensorflow_1(program, program.code(id)):
+        facts.verdict, facts.safety = "keep", "unsafe"
+        facts.reasons.append(Reason(TENSORFLOW_1, old, program.code(id).place()))
+        return []
     _common_reasons(program, effects, id, facts)
     verdict = _graph_function(program, id, facts, found) if is_graph else _eager_function(program, id, facts, found)
     facts.verdict = verdict
@@ -333,12 +342,12 @@ def _becomes_graph(program: Program, id: str, facts: Function) -> list[str]:
 
 
 def _becomes_eager(program: Program, id: str, facts: Function) -> list[str]:
-    """What the graph had frozen, and eager code reads anew at every call."""
-    return list(dict.fromkeys(_frozen(program, id, "another")))
+    """What the graph had frozen, and eager code reads anew at every call; and what was a tensor at the boundary."""
+    return list(dict.fromkeys([*_frozen(program, id, "another"), *crossing(program, program.code(id))]))
 
 
 def _gets_signature(program: Program, id: str, facts: Function) -> list[str]:
-    found = []
+    found = ["no caller outside the scanned files passes other shapes or dtypes"]
     if "shape=None" in (facts.signature or ""):
         found.append("the function needs no more of its tensors than their dtypes while it is traced")
     if "None" in (facts.signature or ""):
@@ -388,7 +397,8 @@ def _findings(program: Program, id: str, facts: Function) -> list[Finding]:
         code = program.code(id)
         return [Finding(PRIMITIVE, "primitive-parameter", code.place(), facts.function, message, facts.safety)]
     maker = makers.get(facts.verdict)
-    return [maker(program, program.code(id), facts)] if maker is not None else []
+    found = maker(program, program.code(id), facts) if maker is not None else None
+    return [found] if found is not None else []
 
 
 def _head(code: Code) -> Place:
@@ -398,13 +408,19 @@ def _head(code: Code) -> Place:
     return Place(code.module.file, node.lineno, node.col_offset, node.lineno, node.col_offset)
 
 
-def _to_graph(program: Program, code: Code, facts: Function) -> Finding:
+def _to_graph(program: Program, code: Code, facts: Function) -> Finding | None:
+    if useless := why_not(program, code.id):
+        facts.reasons.append(Reason(NOT_WORTH_IT, f"no edit: {useless}", code.place()))
+        return None
     tf = tensorflow_name(program, code)
     head = _head(code)
     edit = Edit(head, f"@{tf}.function\n{' ' * head.column}")
     message = f"`{facts.function}` can run as a graph"
-    imports = ("import tensorflow as tf",) if tf == "tf" else ()
-    return Finding(TO_GRAPH, "to-graph", head, facts.function, message, facts.safety, (edit,), imports)
+    return Finding(TO_GRAPH, "to-graph", head, facts.function, message, facts.safety, (edit,), _imports(tf))
+
+
+def _imports(tf: str) -> tuple[str, ...]:
+    return ("import tensorflow as tf",) if tf == "tf" else ()
 
 
 def _decorator(program: Program, code: Code) -> ast.expr | None:
@@ -414,7 +430,15 @@ def _decorator(program: Program, code: Code) -> ast.expr | None:
     return next((d for d in code.decorators if d.lineno == mark.place.line and d.col_offset == mark.place.column), None)
 
 
-def _to_eager(program: Program, code: Code, facts: Function) -> Finding:
+def _to_eager(program: Program, code: Code, facts: Function) -> Finding | None:
+    """Where the function computes nothing, the decorator goes. One that computes gains by its graph, whatever its
+    parameters are; only if a number changes from call to call there is something to say."""
+    varying = [name for name, facts in own_parameters(program, code.id).items() if _varies(facts)]
+    if facts.tensor_computation is not False and not varying:
+        return None
+    if varying:
+        message = f"`{facts.function}` is traced again for every new value of `{varying[0]}`"
+        return Finding(TO_EAGER, "to-eager", _head(code), facts.function, message, "safe-if")
     decorator = _decorator(program, code)
     edits: tuple[Edit, ...] = ()
     head = _head(code)
@@ -426,7 +450,18 @@ def _to_eager(program: Program, code: Code, facts: Function) -> Finding:
     return Finding(TO_EAGER, "to-eager", head, facts.function, message, facts.safety, edits)
 
 
-def _add_signature(program: Program, code: Code, facts: Function) -> Finding:
+def _varies(facts: ParameterFacts) -> bool:
+    """Calls pass different numbers, or one that nobody knows beforehand."""
+    values = [flow.value for flow in facts.flows]
+    numbers = {
+        atom for value in values for atom in value.atoms if isinstance(atom, Const) and atom.type in ("int", "float")
+    }
+    return len(numbers) > 1 or any(value.only("int", "float") and not value.constants() for value in values)
+
+
+def _add_signature(program: Program, code: Code, facts: Function) -> Finding | None:
+    if not program.signatures:
+        return None
     decorator = _decorator(program, code)
     edits: tuple[Edit, ...] = ()
     text = f"input_signature={facts.signature}"
@@ -441,4 +476,5 @@ def _add_signature(program: Program, code: Code, facts: Function) -> Finding:
     if "shape=None" in text:  # inside such a graph the rank is unknown too, and Keras layers refuse that
         edits = ()
     message = f"`{facts.function}` could have one signature for all callers"
-    return Finding(ADD_SIGNATURE, "add-signature", _head(code), facts.function, message, facts.safety, edits)
+    imports = _imports(tensorflow_name(program, code))
+    return Finding(ADD_SIGNATURE, "add-signature", _head(code), facts.function, message, facts.safety, edits, imports)

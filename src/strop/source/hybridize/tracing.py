@@ -1,9 +1,9 @@
 """What a trace refuses or freezes although the table of preconditions lets the function become a `tf.function`.
 
 Each hazard turns a safe verdict into `safe-if`, with a sentence to check. They were found by running functions under
-`tf.function` in TensorFlow 2.21 with Keras 3.15: a trace has no values, variables may be made only once, AutoGraph
-turns branches and loops over tensors into operations that want the same types and shapes on every path, results and
-arguments must be structures of tensors, methods hold their object weakly, and what Python reads is read once.
+`tf.function` in TensorFlow 2.21 with Keras 3.15: a trace has no values, and no shapes where they depend on values,
+variables may be made only once, methods hold their object weakly, and what Python reads is read once. Branches and
+loops are in `control.py`, arguments and results in `boundary.py`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,63 @@ from weakref import WeakKeyDictionary
 
 from strop.source.code import Class, Code
 from strop.source.entries import ancestor_names
-from strop.source.events import Branch, Call, Event, Iteration, Write
+from strop.source.events import Call, Event, Iteration, Write
 from strop.source.heap import Cell, Object
-from strop.source.hybridize.parameters import own_parameters
+from strop.source.hybridize.boundary import crossing
+from strop.source.hybridize.control import control
+from strop.source.hybridize.shapes import unknown_shapes
+from strop.source.hybridize.syntax import value_of
 from strop.source.interpret import Program
-from strop.source.values import Bound, ClassAtom, Const, Function, Partial, Primitive, Tuple, Value
+from strop.source.values import ClassAtom, Const, Primitive, Value
 
 #: builtins that look at the value of a tensor, or at its identity
-_LOOKS = {
-    f"builtins.{name}"
-    for name in ("int", "float", "complex", "bool", "str", "repr", "format", "bytes", "list", "tuple", "set", "dict")
-} | {"builtins.hash", "builtins.id", "builtins.hasattr", "builtins.str.format", "builtins.str.join"}
+_LOOKS = (
+    {
+        f"builtins.{name}"
+        for name in [
+            "int",
+            "float",
+            "complex",
+            "bool",
+            "str",
+            "repr",
+            "format",
+            "bytes",
+            "list",
+            "tuple",
+            "set",
+            "dict",
+            "min",
+            "max",
+            "any",
+            "all",
+            "sorted",
+            "range",
+            "reversed",
+            "sum",
+            "enumerate",
+            "zip",
+            "map",
+            "filter",
+            "iter",
+            "next",
+            "hash",
+            "id",
+            "hasattr",
+            "type",
+        ]
+    }
+    | {f"builtins.str.{name}" for name in ("format", "join")}
+    | {f"builtins.list.{name}" for name in ("index", "remove", "count")}
+    | {f"builtins.dict.{name}" for name in ("get", "pop", "setdefault")}
+    | {f"builtins.set.{name}" for name in ("add", "discard", "remove")}
+)
 _MODE = {"tensorflow.executing_eagerly", "tensorflow.Tensor.ref", "tensorflow.inside_function"}
-_RESHAPES = {f"tensorflow.{name}" for name in ("concat", "stack", "pad", "tile", "repeat", "boolean_mask", "where")}
+#: attributes of tensors that a graph's tensors do not have, or answer otherwise
+_EAGER_ATTRIBUTES = {"device", "backing_device", "name", "op", "graph", "_id", "is_packed", "nbytes", "itemsize"}
+#: libraries whose functions do with a tensor what they are told, without looking at its value
+_BLIND = ("tensorflow.", "tensorflow_probability.", "tensorflow_addons.", "builtins.", "functools.", "itertools.",
+          "typing.", "collections.", "operator.", "strop.", "numpy.", "dataclasses.", "contextlib.")  # fmt: skip
 _MAKES_VARIABLES = ("tensorflow.keras.layers.", "tensorflow.keras.optimizers.", "tensorflow.keras.metrics.")
 _MAKES_MODELS = {"tensorflow.Variable", "tensorflow.keras.Sequential", "tensorflow.keras.Model"}
 _WIDE = {"Exception", "BaseException"}
@@ -46,8 +90,8 @@ def hazards(program: Program, id: str) -> list[str]:
             known[other] = list(_inside(program, program.code(other)))
         found.update(dict.fromkeys(known[other]))
         found.update(dict.fromkeys(_changing(program, program.code(other), inside)))
-    found.update(dict.fromkeys(_result(program, code)))
-    found.update(dict.fromkeys(_arguments(program, code)))
+    found.update(dict.fromkeys(unknown_shapes(program, code, reached)))
+    found.update(dict.fromkeys(crossing(program, code)))
     found.update(dict.fromkeys(_weak_receiver(program, code)))
     found.update(dict.fromkeys(_keras_call(program, code)))
     return list(found)
@@ -77,7 +121,9 @@ def _inside(program: Program, code: Code) -> Iterator[str]:
         elif isinstance(event, Iteration) and event.kind != "for" and event.over.only_tensors():
             yield f"the tensor that is taken apart at {event.place} has a value while the graph is traced"
     yield from _arrays(code, events)
-    yield from _control(code, events)
+    yield from _attributes_of_tensors(program, code)
+    yield from _identities(program, code)
+    yield from control(program, code, events)
     yield from _exceptions(code)
 
 
@@ -88,6 +134,8 @@ def _call(event: Call) -> Iterator[str]:
             yield f"`{target.removeprefix('builtins.')}()` at {event.place} does not need the value of a tensor"
         elif target == "tensorflow.Tensor.__mod__" and event.receiver is not None and event.receiver.only("str"):
             yield f"the text at {event.place} does not need the value of a tensor"
+        elif not target.startswith(_BLIND) and any(value.is_tensor() for value in arguments):
+            yield f"`{target}` at {event.place} does not need the value of a tensor"
         elif target in _MODE:
             yield f"`{target}` at {event.place} gives the same answer in a graph"
         elif target.endswith((".add_loss", ".add_metric")):
@@ -132,87 +180,31 @@ def _tensor_parameters(code: Code) -> Iterator[str]:
             yield parameter.name
 
 
-def _control(code: Code, events: list[Event]) -> Iterator[str]:
-    """Branches and loops that AutoGraph turns into operations."""
-    conditions = {
-        (e.place.line, e.place.column) for e in events if isinstance(e, Branch) and e.condition.only_tensors()
-    }
-    walked = {(e.place.line, e.place.column) for e in events if isinstance(e, Iteration) and e.over.only_tensors()}
-    bound_before = {parameter.name: 0 for parameter in code.parameters}
+def _attributes_of_tensors(program: Program, code: Code) -> Iterator[str]:
     for node in code.own():
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound_before[node.id] = min(bound_before.get(node.id, node.lineno), node.lineno)
+        if isinstance(node, ast.Attribute) and node.attr in _EAGER_ATTRIBUTES:
+            value = value_of(program, code, node.value)
+            if value is not None and value.is_tensor():
+                yield f"`{ast.unparse(node)}` at {code.place(node)} is the same in a graph"
+
+
+def _identities(program: Program, code: Code) -> Iterator[str]:
+    """`x in seen` and `x is y` of tensors ask for values and identities that a trace does not have."""
     for node in code.own():
-        if isinstance(node, ast.If) and _at(node.test, node) & conditions:
-            yield from _branches(code, node, bound_before)
-        elif isinstance(node, (ast.While, ast.For)):
-            looks = (node.test, conditions) if isinstance(node, ast.While) else (node.iter, walked)
-            if _at(looks[0], node) & looks[1]:
-                yield from _loop(code, node, events)
-
-
-def _at(*nodes: ast.expr | ast.stmt) -> set[tuple[int, int]]:
-    return {(node.lineno, node.col_offset) for node in nodes}
-
-
-def _branches(code: Code, node: ast.If, bound: dict[str, int]) -> Iterator[str]:
-    sides = [_stored(node.body), _stored(node.orelse)]
-    leaves = [any(isinstance(s, (ast.Return, ast.Raise)) for s in side) for side in (node.body, node.orelse)]
-    for name in sorted(sides[0] ^ sides[1]):
-        side = 0 if name in sides[0] else 1
-        if leaves[side] or leaves[1 - side] or bound.get(name, node.lineno) < node.lineno:
+        if not isinstance(node, ast.Compare):
             continue
-        if any(isinstance(n, ast.Name) and n.id == name and n.lineno > _end(node) for n in code.own()):
-            yield f"`{name}` has a value on both sides of the branch on a tensor at {code.place(node)}"
-    returns = [n for n in ast.walk(node) if isinstance(n, ast.Return)]
-    kinds = {_empty(r) for r in returns}
-    if returns and (len(kinds) > 1 or (False in kinds and _falls_through(code, node))):
-        yield f"every path from the branch on a tensor at {code.place(node)} returns a tensor"
-
-
-def _empty(statement: ast.Return) -> bool:
-    return statement.value is None or (isinstance(statement.value, ast.Constant) and statement.value.value is None)
-
-
-def _falls_through(code: Code, node: ast.If) -> bool:
-    """Whether another path ends without a value."""
-    later = [n for n in code.own() if isinstance(n, ast.Return) and n.lineno > _end(node)]
-    both = all(any(isinstance(s, (ast.Return, ast.Raise)) for s in side) for side in (node.body, node.orelse))
-    return not both and (not later or any(_empty(r) for r in later))
-
-
-def _loop(code: Code, node: ast.While | ast.For, events: list[Event]) -> Iterator[str]:
-    inside = range(node.lineno, _end(node) + 1)
-    stored = _stored(node.body)
-    for event in events:
-        if isinstance(event, Write) and event.outside is False and event.place.line in inside:
-            if event.to is not None and any(o.kind in ("list", "dict", "set") for o in event.to.objects()):
-                yield f"the container that the loop over tensors at {code.place(node)} fills is not used after it"
-        elif (
-            isinstance(event, Call)
-            and event.place.line in inside
-            and _RESHAPES & set(event.targets)
-            and _assigned_at(node, event.place.line) & stored & _read(node)
-        ):
-            yield f"the loop over tensors at {code.place(node)} changes no shape"
-
-
-def _assigned_at(loop: ast.AST, line: int) -> set[str]:
-    return {
-        n.id
-        for statement in ast.walk(loop)
-        if isinstance(statement, (ast.Assign, ast.AugAssign)) and statement.lineno <= line <= _end(statement)
-        for n in ast.walk(statement)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+        if not any(isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)) for op in node.ops):
+            continue
+        sides = [node.left, *node.comparators]
+        if any(isinstance(side, ast.Constant) and side.value is None for side in sides):
+            continue
+        values = [value_of(program, code, side) for side in sides]
+        if any(value is not None and value.holds_tensor() for value in values):
+            yield f"`{ast.unparse(node)}` at {code.place(node)} does not need values or identities of tensors"
 
 
 def _read(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def _stored(body: list[ast.stmt]) -> set[str]:
-    return {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _end(node: ast.stmt) -> int:
@@ -225,54 +217,6 @@ def _exceptions(code: Code) -> Iterator[str]:
             written = "" if node.type is None else ast.unparse(node.type)
             if not written or "errors." in written or written in _WIDE or written.endswith("ArgumentError"):
                 yield f"no operation fails in the `try` at {code.place(node)}: a graph raises its errors elsewhere"
-
-
-def _result(program: Program, code: Code) -> Iterator[str]:
-    if code.is_generator:
-        yield "nobody needs the generator: a graph cannot yield"
-    if code.is_async:
-        yield "nobody awaits the function: a graph is no coroutine"
-        return
-    for node in code.nodes.values():
-        for text in _refused(program, node.result, 3):
-            yield f"the result is made of tensors, not of {text}"
-
-
-def _refused(program: Program, value: Value, depth: int) -> Iterator[str]:
-    for atom in value.atoms:
-        if isinstance(atom, (Const, Primitive)) and atom.type in ("str", "bytes"):
-            yield "text"
-        elif isinstance(atom, (Function, Bound, Partial)):
-            yield "functions"
-        elif isinstance(atom, Object) and isinstance(atom.cls, Class) and not _is_named_tuple(program, atom.cls):
-            yield f"objects of `{atom.cls.name}`"
-        elif isinstance(atom, Object) and atom.kind in ("set", "frozenset", "generator", "iterator"):
-            yield f"a {atom.kind}"
-        elif depth and isinstance(atom, Tuple):
-            for item in atom.items:
-                yield from _refused(program, item, depth - 1)
-        elif depth and isinstance(atom, Object) and atom.kind in ("list", "dict", "tuple"):
-            yield from _refused(program, atom.contents(), depth - 1)
-
-
-def _is_named_tuple(program: Program, cls: Class) -> bool:
-    return any(
-        name.rpartition(".")[2] in ("NamedTuple", "namedtuple", "tuple") for name in ancestor_names(program, cls)
-    )
-
-
-def _arguments(program: Program, code: Code) -> Iterator[str]:
-    for name, facts in own_parameters(program, code.id).items():
-        for obj in facts.value.objects():
-            if obj.kind == "set" or (isinstance(obj.cls, Class) and _unhashable(obj.cls)):
-                yield f"`{name}` can be hashed: `tf.function` refuses other objects as arguments"
-
-
-def _unhashable(cls: Class) -> bool:
-    frozen = [ast.unparse(d) for d in cls.node.decorator_list if "dataclass" in ast.unparse(d)]
-    members = {n.name for n in cls.node.body if isinstance(n, ast.FunctionDef)}
-    by_hand = "__eq__" in members and "__hash__" not in members
-    return by_hand or any("frozen=True" not in text and "eq=False" not in text for text in frozen)
 
 
 def _weak_receiver(program: Program, code: Code) -> Iterator[str]:

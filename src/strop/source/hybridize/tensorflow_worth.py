@@ -1,0 +1,189 @@
+"""Whether a function that can become a `tf.function` should: what runs once, is tiny or compiled anyway is left alone.
+
+The verdict stays what the preconditions make it. But an edit is only proposed where a graph pays: calling a graph
+function costs about as much as four operations in eager mode, tracing it as much as some thousand, and Keras' `fit`,
+`predict` and `evaluate`, `tf.data` and other graph functions make graphs of what they call by themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from strop.source.code import Code
+from strop.source.entries import ancestor_names
+from strop.source.events import Call
+from strop.source.facts import Place
+from strop.source.interpret import Program
+from strop.source.rules import declare
+
+NOT_WORTH_IT = declare(
+    "STR187",
+    "graph-not-worth-it",
+    """The function could run as a graph, and would gain nothing by it.
+
+    It runs once or twice, computes so little that calling a graph costs more, is test code, or something makes a graph
+    of it already: Keras' `fit`, `predict` and `evaluate`, `tf.data`, or the graph functions that call it.
+    """,
+)
+MIN_OPERATIONS = 5  #: measured: a call of a graph function costs 30 to 50 µs, an operation in eager mode about 10
+MIN_CALLS = 3
+
+_KERAS = ("tensorflow.keras.", "keras.")
+_DRIVERS = frozenset(
+    f"tensorflow.keras.Model.{name}"
+    for name in [
+        "fit",
+        "evaluate",
+        "predict",
+        "compile",
+        "train_on_batch",
+        "test_on_batch",
+        "predict_on_batch",
+        "fit_generator",
+        "evaluate_generator",
+    ]
+)
+_MAKERS = re.compile(
+    r"_*(create|make|build|init|initialize|load|save|setup|main|parse|export|restore|download|prepare)(_.*)?$"
+)
+_TEST_FOLDERS = {"test", "tests", "testing", "testdata", "benchmarks"}
+_LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def why_not(program: Program, id: str) -> str:
+    """Why a graph would not pay; empty where it would."""
+    code = program.code(id)
+    if is_test(program, code):
+        return "it is test code"
+    if code.decorated(
+        "property", "cached_property", "abstractmethod", "overload", "setter", "fixture", "custom_gradient"
+    ):
+        return "a decorator makes something else of it"
+    if code.short.startswith("__") and code.short != "__call__":
+        return f"`{code.short}` is called by Python itself"
+    if _compiled_anyway(program, code, set()):
+        return "Keras, `tf.data` or a graph function makes a graph of it already"
+    if _is_made_anew(program, code):
+        return "it is a function in a function: every call of the outer one would trace it again"
+    if not _runs_often(program, code, set()):
+        return "it runs once or twice"
+    if _operations(program, id) < MIN_OPERATIONS:
+        return "it computes too little for a graph of its own"
+    return ""
+
+
+def is_test(program: Program, code: Code) -> bool:
+    path = PurePath(code.module.file)
+    name = path.stem
+    if name.startswith(("test_", "conftest")) or name.endswith(
+        ("_test", "_tests", "_testlib", "test_util", "test_utils")
+    ):
+        return True
+    if _TEST_FOLDERS & set(path.parts[-4:-1]) and not path.parent.name.startswith(("tmp", "test_")):
+        return True
+    if code.short.startswith("test_"):
+        return True
+    return code.cls is not None and any(n.endswith("TestCase") for n in ancestor_names(program, code.cls))
+
+
+def _compiled_anyway(program: Program, code: Code, seen: set[Code]) -> bool:
+    """Every call comes from Keras' own drivers, from a dataset, or from a function that is a graph or traced itself."""
+    if code in seen:
+        return True
+    seen.add(code)
+    callers = [(program.code(caller), place) for caller, place in program.callers(code.id)]
+    keras = is_keras_method(program, code)
+    if any(node.entry for node in code.nodes.values()) and not keras:
+        return False
+    if not callers:
+        return keras
+    return all(
+        caller in program.graphs or _is_traced(program, caller, place) or _compiled_anyway(program, caller, seen)
+        for caller, place in callers
+        if caller is not code
+    )
+
+
+def is_keras_method(program: Program, code: Code) -> bool:
+    """A method of a layer, model, loss, metric, optimizer: Keras calls it, in graphs of its own."""
+    if code.cls is None:
+        return False
+    return any(name.startswith(_KERAS) for name in ancestor_names(program, code.cls))
+
+
+def _is_traced(program: Program, caller: Code, place: Place) -> bool:
+    """Whether the call at a place is made by something that traces: `dataset.map`, `model.fit`."""
+    for event in program.events(caller.id):
+        if isinstance(event, Call) and (event.place.line, event.place.column) == (place.line, place.column):
+            for target in event.targets:
+                api = program.apis.find(target)
+                if target in _DRIVERS or (api is not None and api.extra.get("traces")):
+                    return True
+    return False
+
+
+def _is_made_anew(program: Program, code: Code) -> bool:
+    """A nested function that no loop of the outer one calls."""
+    outer = code.parent
+    if outer is None or isinstance(outer.node, (ast.Module, ast.ClassDef)):
+        return False
+    return not any(
+        _in_loop(program.code(caller), place) for caller, place in program.callers(code.id) if caller == outer.id
+    )
+
+
+def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
+    """Called in a loop, from several places, by something that runs often, or by nobody that the scan can see."""
+    if code in seen:
+        return False
+    seen.add(code)
+    if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short in ("__init__", "build", "main"):
+        return False
+    callers = program.callers(code.id)
+    if not callers or any(node.entry for node in code.nodes.values()):
+        return not _MAKERS.fullmatch(code.short)
+    if len(callers) >= MIN_CALLS:
+        return True
+    return any(_in_loop(program.code(c), place) or _runs_often(program, program.code(c), seen) for c, place in callers)
+
+
+def _in_loop(code: Code, place: Place) -> bool:
+    return any(_spans(node, place) for node in code.own() if isinstance(node, _LOOPS))
+
+
+def _spans(node: ast.AST, place: Place) -> bool:
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+    return (first, start) <= (place.line, place.column) < (last, end)
+
+
+def _operations(program: Program, id: str) -> int:
+    """Operations of a call, in the function and in what it calls; one in a loop counts for many."""
+    return sum(_own_operations(program, program.code(other)) for other, _ in program.reached(id))
+
+
+def _own_operations(program: Program, code: Code) -> int:
+    if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short in ("build", "__init__"):
+        return 0
+    return sum(_weight(code, event) for event in _computing(program, code))
+
+
+def _weight(code: Code, event: Call) -> int:
+    layers = any(t.endswith(".__call__") or ".gradient" in t or ".apply_gradients" in t for t in event.targets)
+    return (4 if layers else 1) * (MIN_OPERATIONS if _in_loop(code, event.place) else 1)
+
+
+def _computing(program: Program, code: Code) -> Iterator[Call]:
+    for event in program.events(code.id):
+        if not isinstance(event, Call):
+            continue
+        for target in event.targets:
+            api = program.apis.find(target) if target.startswith("tensorflow.") else None
+            if api is not None and api.computes is not False:
+                values = [event.result, *event.args, *([event.receiver] if event.receiver is not None else [])]
+                if api.computes or any(value.holds_tensor() for value in values):
+                    yield event
+                    break
