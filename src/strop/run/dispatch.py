@@ -236,7 +236,7 @@ class Dispatcher:
 
     def _heated(self, variant: Variant, program: Program, tensors: Sequence[Tensor], snapshot: Snapshot) -> Hot | None:
         same, threads = self.state.same, torch.get_num_threads()
-        if self.state.snapshot is not snapshot or torch._C._len_torch_function_stack() or self.threads != threads:
+        if self.state.snapshot is not snapshot or torch._C._len_torch_function_stack():
             return None
         sizes: Any = [list(t.shape) for t in tensors]
         strides: Any = [list(t.stride()) for t in tensors]
