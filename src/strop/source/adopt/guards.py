@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -344,8 +345,14 @@ def hides(match: Match, name: str) -> str:
 @guard
 def vector(match: Match, name: str) -> str:
     """The parameter `x` is not known to have other than one dimension."""
-    found = _parameter_rank(_node(match, name))
-    return "" if found in (None, 1) else f"`{name}` has {found} dimensions"
+    node = _node(match, name)
+    found = _parameter_rank(node)
+    if node is None or found == 1:
+        return ""
+    given = _plain(node)
+    if found is None and given.kind == "input" and not _VECTORS.fullmatch(given.text):
+        return f"`{given.text}` may have more than one dimension"
+    return "" if found is None else f"`{name}` has {found} dimensions"
 
 
 @guard
@@ -353,6 +360,9 @@ def vector_known(match: Match, name: str) -> str:
     """The parameter `x` is made with one dimension."""
     node = _node(match, name)
     return "" if node is None or _parameter_rank(node) is not None else f"`{_plain(node).text}` has one dimension"
+
+
+_VECTORS = re.compile(r"(.*_)?(w|b|g|weights?|bias|gamma|beta|gain|scale|shift|alpha)")  #: names of arguments
 
 
 def _parameter_rank(node: Node | None) -> int | None:
