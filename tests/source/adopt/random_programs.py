@@ -375,9 +375,9 @@ def layer_norm(p: Program) -> None:
             f"torch.var({a}, dim=-1, correction=0, keepdim=True)",
         )
     )
+    p.names = [name for name in p.names if name not in (mean, var)]  # of another shape
     p.interrupt()
     normed = p.one_of(f"({a} - {mean}) / torch.sqrt({var} + {eps})", f"({a} - {mean}) * torch.rsqrt({var} + {eps})")
-    p.names = [name for name in p.names if name not in (mean, var)]
     p.set(p.one_of(f"{normed} * {weight} + {weight}", normed, f"{weight} * ({normed})"))
 
 

@@ -294,10 +294,10 @@ class Builder:
         bias = arguments["x"]
         if "alpha" in arguments and not _is(arguments["alpha"], 1):
             product = self.operation("mul", [product, arguments["alpha"]], None, at)
+        if "beta" in arguments and _is(arguments["beta"], 0):
+            return product
         if "beta" in arguments and not _is(arguments["beta"], 1):
             bias = self.operation("mul", [bias, arguments["beta"]], None, at)
-            if _is(arguments["beta"], 0):
-                return product
         return self.make("add", [product, bias], at=at)
 
     def merged(self, test: str, values: Sequence[Value], at: ast.AST | None) -> Value:

@@ -143,7 +143,7 @@ class Dead:
                 continue
             users = [user for user in node.users if id(user) not in self.roots and id(user) not in dead]
             inner = id(node) in candidates
-            if not users and (inner or (node.users and self._can_go(node))):  # what nobody used before stays
+            if not users and (inner or self._can_go(node)):
                 dead.add(id(node))
         return dead
 
@@ -192,9 +192,11 @@ class Dead:
             chosen = seen
 
     def _assigns_dead(self, statement: ast.stmt) -> bool:
-        """Whether the tensor that it leaves in its name is dead; numbers are looked at by who reads them."""
+        """Whether the tensor that it leaves in its name has become dead; numbers are looked at by who reads them."""
         value = self._assigned(statement, _target(statement))
-        return value is not None and id(value) in self.nodes and not value.is_scalar
+        if value is None or id(value) not in self.nodes or value.is_scalar:
+            return False
+        return bool(value.users) or value in self.match.nodes or value in self.match.skipped
 
     def _scalars(
         self, statements: dict[int, ast.stmt], by_statement: dict[int, list[Node]], chosen: list[ast.stmt]
