@@ -25,13 +25,16 @@ GRAMMAR = """file      = head , { header } , { block } ;
 head      = "rule" , name , code ;                       (* small letters and hyphens; STR700 to STR799 *)
 header    = "family" , word        | "title" , text      | "message" , text
           | "safety" , ( "exact" | "close" , number | "training" | "eval" )
-          | "gain" , number        | "target" , { "cpu" | "cuda" } | "default" , ( "on" | "off" )
+          | "gain" , number        | "strop-gain" , number
+          | "target" , { "cpu" | "cuda" } | "default" , ( "on" | "off" )
           | "order" , number       | "requires" , { requirement }  | "through" , { operation | "nothing" } ;
 block     = '\"\"\"' , documentation , '\"\"\"'
           | "pattern:" , { layer | line }                (* several patterns are alternatives *)
           | "where:" , { guard }                         (* no match without these *)
           | "refuse unless:" , { guard }                 (* no edit without these: the reason is told *)
+          | "assume unless:" , { guard }                 (* without these the edit rests on what they say *)
           | "use:" , { use }
+          | "use with strop:" , { use }                  (* where the program may import Strop *)
           | "define:" , { "replace" , name , "with" , template | "add" , name , "=" , template | "remove" , name }
           | "state:" , { key , "=" , key , { "+" , key } }
           | "import:" , { import statement } ;
@@ -44,9 +47,10 @@ argument  = term | keyword ;
 keyword   = name , "=" , term ;
 guard     = [ "not" ] , check , "(" , [ name | number | text , { "," , … } ] , ")" ;
 use       = [ name , { "," , name } ] , "=>" , template ;
-template  = Python text with "$x" | "$x.attribute" | "$x:argument"
+template  = Python text with "$x" | "$x.attribute" | "$x:argument" | "$x:function" | "$x:lowest"
           | "[[" optional "]]" | "[[$x:" … "]]" | "[[!$x:" … "]]"
-          | "+(" , arguments , ")" ;                     (* the result is a call: give it these, too *)"""
+          | "+(" , arguments , ")"                       (* the result is a call: give it these, too *)
+          | "loop(" , statement , { ";" , statement } , ")" ;      (* in the place of the loop around it *)"""
 
 
 def parts(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> list[str]:
@@ -66,9 +70,15 @@ def parts(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> lis
             rule.family,
             rule.title,
             rule.safety + (f" {rule.tolerance:g}" if rule.tolerance else ""),
-            f"{rule.gain:g}×" if rule.gain is not None else "",
-            "edits" if rule.use else "reports",
-            "cuda" if "cpu" not in rule.targets else "on" if rule.default else "off",
+            " / ".join(f"{gain:g}×" for gain in (rule.gain, rule.strop_gain) if gain is not None),
+            "edits" if rule.use or rule.strop_use else "reports",
+            "with Strop"
+            if rule.needs_strop
+            else "cuda"
+            if "cpu" not in rule.targets
+            else "on"
+            if rule.default
+            else "off",
         )
         for rule in sorted(rulebook.load(), key=lambda rule: rule.code)
     ]
@@ -80,8 +90,37 @@ def parts(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> lis
         `strop scan` finds where a model's source computes something the slow way: attention written out, norms and
         activations by hand, projections one by one, optimizers that update tensor by tensor. `strop fix` puts the
         faster kernel in its place. What to look for is said by rules, one per file, in a small language that also
-        prints what was understood of a model. Nothing is imported or run; `strop verify` runs both versions and
-        compares them.
+        prints what was understood of a model. Looking imports and runs nothing; before an edit is written, both
+        versions are run and compared.
+        """,
+        "## What is written",
+        """
+        `strop fix --write` runs every file whose kernels it would change in both versions, in a process of its own:
+        random weights and inputs, outputs and gradients, in training and in eval mode, in float64 and float32, inputs
+        of two shapes where it finds them, and the checkpoint of the one in the other. What is equal is written. What
+        differs never is. What could not be run is listed as "not run" with the reason; `--entry FUNCTION` (of the
+        file, or `other.py:function`) returns a model and its inputs (or a list of inputs) to run it with, `--python`
+        names the Python that has PyTorch and the project's packages, and `--unproven` writes it all the same. A script
+        whose program runs when it is imported is not run. `--timeout` bounds each file. Without `--write` the edits are
+        shown, with the functions that have to be run first.
+        """,
+        """
+        An edit is `safe`, or `safe-if` with its assumptions, and then only written with `--unsafe`: that no row of
+        scores is hidden completely (a softmax of −inf is NaN, the fused kernel gives 0), that nothing hooks a layer
+        which would not be called any more, where the program registers hooks, or how many dimensions an argument has.
+        Not edited at all is what the source calls by two names and the analysis takes for one value, what would cross
+        a write in place or be written to in place later (a kernel keeps other tensors for its gradient), and a layer
+        that a hook names.
+        """,
+        """
+        Kernels are PyTorch's own. Strop's compiled ones are faster on a CPU where PyTorch has none (gated activations,
+        rotary embeddings, RMSNorm, folded batch norms), but the program then imports `strop`: they are offered with
+        `--with-strop`, or `with-strop = true` under `[tool.strop]`, only.
+        """,
+        """
+        `make test-soundness` draws 20,000 random programs (unpacking, comprehensions, views, einsums, writes in place,
+        branches, helpers, with the formulas of the rules hidden among them), applies every edit and runs them before
+        and after; a few hundred are part of `make test`.
         """,
         "## What is understood of a model",
         f"```python\n{EXAMPLE}```",
@@ -114,7 +153,8 @@ def parts(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> lis
         Of two matches of one family that overlap, the rule with the smaller `order` wins, then the larger match;
         edits of different families that overlap are applied one after the other. A layer whose definition changes
         must not be used elsewhere: by another method, a subclass, `_init_weights`, weight tying, a plan that names
-        it, or in a file that registers hooks. Each refusal is told with its line.
+        it, or in a file that registers hooks. Each refusal is told with its line. At module level, where scripts keep
+        their optimizers and loops, only rules that move nothing apply.
         """,
         "## Grammar",
         f"```text\n{GRAMMAR}\n```",

@@ -327,7 +327,8 @@ def scan() -> str:
         "strop scan src --baseline b.json        … and report only what is new\n"
         "strop scan src --changed-since main     only on lines that differ from a git revision\n"
         "strop fix src                           the edits as a diff\n"
-        "strop fix src --write                   apply the safe ones; --unsafe also those that rest on an assumption\n"
+        "strop fix src --write                   apply the safe ones; --unsafe also those that rest on an assumption;\n"
+        "                                        kernels are run first, and written if equal (--unproven: all)\n"
         "strop verify train.py:main              run it eagerly and as graphs, compare, count, time\n"
         "strop verify tests --tests              the same with the project's own tests\n"
         "strop explain STR161                    what a code means\n"
@@ -411,6 +412,12 @@ def scan() -> str:
         breaks and retraces are counted. A time limit and a memory cap end a run with everything that it started. If the
         results differ, eager mode runs once more, to tell code that differs from itself. `--fix` compares with an
         edited copy instead of the files as they are; `--python` names the Python that has your packages.
+        """,
+        """
+        With `--tests`, pytest runs in both versions, each test from the same seed. Not only outcomes are compared: the
+        results of outermost modules (PyTorch's and Keras's), the losses that `backward` is called on, and what
+        `torch.testing.assert_close`, `torch.allclose` and `numpy.testing.assert_allclose` were given are recorded, and
+        a test that passes with other numbers is a difference. How many tensors were compared is said.
         """,
         *_loops(),
         *_truth(),

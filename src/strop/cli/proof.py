@@ -14,24 +14,21 @@ from strop.source.survey import survey
 
 if TYPE_CHECKING:
     from strop.source.facts import Finding
-    from strop.source.prove import Proof
-    from strop.source.verify import Limits
+    from strop.source.prove import Proof, Ways
 
 _SHOWN = 8  #: functions that are named in one line
 
 
-def verify_adopted(
-    target: str, entry: str, unsafe: bool, limits: Limits, python: str, *, json: bool, quiet: bool
-) -> int:
+def verify_adopted(target: str, ways: Ways, unsafe: bool, with_strop: bool | None, *, json: bool, quiet: bool) -> int:
     """Plan the edits of a file for faster kernels, run both versions, and print what was seen."""
     from strop.source import fixing, prove
 
     if not Path(target).exists():
         raise Problem("STR001", f"there is no file or folder `{target}`")
-    settings = Settings.of([target], select=("STR7",))
+    settings = Settings.of([target], select=("STR7",), with_strop=with_strop)
     with working(f"running {target} with and without the edits", quiet or json):
         done = fixing.fix(lambda: survey([target], settings), unsafe=unsafe, accept=prove.is_provable)
-        found = prove.proofs(done, prove.Ways(entry, limits, python))
+        found = prove.proofs(done, ways)
     if json:
         print_json({"files": [one.to_json() for one in found]})
     elif not quiet:

@@ -26,6 +26,9 @@ def verify(
     entry: Annotated[
         str, typer.Option(metavar="FUNCTION", help="With --adopt: a function that returns a model and its inputs.")
     ] = "",
+    with_strop: Annotated[
+        bool | None, typer.Option("--with-strop", help="With --adopt: also Strop's own kernels.")
+    ] = None,
     python: Annotated[
         str, typer.Option(help="The Python that has the project's packages.", show_default="this one")
     ] = sys.executable,
@@ -56,8 +59,11 @@ def verify(
     err.print(f"[yellow]warning[/]: this executes {target} in processes of its own", highlight=False)
     if adopt:
         from strop.cli.proof import verify_adopted
+        from strop.source import prove
 
-        raise typer.Exit(verify_adopted(target, entry, unsafe, limits, python, json=json, quiet=quiet))
+        raise typer.Exit(
+            verify_adopted(target, prove.Ways(entry, limits, python), unsafe, with_strop, json=json, quiet=quiet)
+        )
     job = verifying.job_of(target, tests=tests)
     with working(f"running {target} eagerly and as graphs", quiet or json):
         if fix or unsafe:

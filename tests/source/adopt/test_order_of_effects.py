@@ -41,3 +41,54 @@ def test_a_name_that_is_assigned_inside_the_expression_is_kept(edited):
 def test_an_optimizer_is_not_fused_where_gradients_may_be_sparse_or_complex(edited, model, fused):
     text = edited(f"def train():\n    model = {model}\n    return torch.optim.Adam(model.parameters())\n")
     assert ("fused=True" in text) is fused
+
+
+def test_a_name_that_a_dead_statement_assigns_inside_stays(edited):
+    text = edited("""
+        def f(x, z):
+            y = (t := x + z) + t.tanh()
+            return t * 0.5 * (1 + torch.erf(t * 0.7071067811865476))
+    """)
+    assert "(t := x + z)" in text
+
+
+def test_what_nobody_used_before_stays(edited):
+    text = edited("""
+        def f(x, y):
+            y += 1
+            unused = torch.relu(x)
+            return x * torch.sigmoid(x)
+    """)
+    assert "y += 1" in text and "unused = torch.relu(x)" in text and "silu(x)" in text
+
+
+@pytest.mark.parametrize("write", ["x[0] = 0.25", "x.add_(1)", "x.view(-1).zero_()", "torch.relu_(x)", "x += 1"])
+def test_an_operand_that_is_written_to_later_is_left_alone(edited, write):
+    """The kernel keeps its input for the gradient; autograd refuses when that was changed."""
+    body = f"""
+        def f(x):
+            y = 0.5 * x * (1.0 + torch.erf(x * 0.7071067811865476))
+            {write}
+            return x + y
+    """
+    assert "gelu" not in edited(body)
+
+
+def test_a_result_that_is_written_to_later_is_left_alone(edited):
+    text = edited("""
+        def f(x):
+            e = x.exp()
+            y = e / e.sum(-1, keepdim=True)
+            y.add_(1)
+            return y
+    """)
+    assert "softmax" not in text
+
+
+def test_alpha_of_a_sum_is_part_of_it(edited):
+    text = edited("""
+        def f(q, k, v, m):
+            s = (q @ k.transpose(-2, -1)).add(m, alpha=0.5)
+            return torch.softmax(s, dim=-1) @ v
+    """)
+    assert "attn_mask=m," not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -226,6 +227,8 @@ def named(match: Match, name: str, text: str) -> str:
 def looped(match: Match, name: str) -> str:
     """`x` is the variable of a loop: some element of what is iterated over."""
     node = _node(match, name)
+    while node is not None and node.kind in ("element", "detach") and node.inputs:
+        node = node.inputs[0]
     index = node.attributes.get("index") if node is not None and node.kind == "item" else None
     return "" if index is not None and index.kind == "symbol" else f"`{name}` is not the variable of a loop"
 
@@ -342,8 +345,14 @@ def hides(match: Match, name: str) -> str:
 @guard
 def vector(match: Match, name: str) -> str:
     """The parameter `x` is not known to have other than one dimension."""
-    found = _parameter_rank(_node(match, name))
-    return "" if found in (None, 1) else f"`{name}` has {found} dimensions"
+    node = _node(match, name)
+    found = _parameter_rank(node)
+    if node is None or found == 1:
+        return ""
+    given = _plain(node)
+    if found is None and given.kind == "input" and not _VECTORS.fullmatch(given.text):
+        return f"`{given.text}` may have more than one dimension"
+    return "" if found is None else f"`{name}` has {found} dimensions"
 
 
 @guard
@@ -351,6 +360,9 @@ def vector_known(match: Match, name: str) -> str:
     """The parameter `x` is made with one dimension."""
     node = _node(match, name)
     return "" if node is None or _parameter_rank(node) is not None else f"`{_plain(node).text}` has one dimension"
+
+
+_VECTORS = re.compile(r"(.*_)?(w|b|g|weights?|bias|gamma|beta|gain|scale|shift|alpha)")  #: names of arguments
 
 
 def _parameter_rank(node: Node | None) -> int | None:
@@ -429,3 +441,6 @@ def halves(match: Match) -> str:
         if node.kind == "chunk" and (node.attribute("n") != 2 or node.attribute("dim", -1) not in (-1, 3)):
             return f"line {node.place.line} may not divide in the middle"
     return ""
+
+
+from strop.source.adopt import guards_numbers  # noqa: E402, F401 - its checks register themselves with the above

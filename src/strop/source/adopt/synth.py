@@ -17,7 +17,14 @@ from functools import lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.synth_dead import Dead, blocks
-from strop.source.adopt.synth_effects import assigned_inside, change_in_between, names_of_one_value
+from strop.source.adopt.synth_effects import (
+    assigned_inside,
+    change_afterwards,
+    change_in_between,
+    names_of_one_value,
+    written_to,
+)
+from strop.source.adopt.synth_loops import replaced_loop
 from strop.source.adopt.synth_state import checkpoint_shim
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
 from strop.source.code import Code, Module, walk
@@ -28,6 +35,7 @@ from strop.source.files import Text, read
 _SHAPED = frozenset(
     {"view", "flatten", "unflatten", "permute", "transpose", "squeeze", "unsqueeze", "expand", "repeat"}
 )
+_FOLLOWS = ("complement", "root_of_width")  #: checks by which the first number follows from the other value
 _WIDTH = 99  #: a longer line is broken at its arguments, unless the file has longer ones already
 
 
@@ -75,6 +83,8 @@ class _Synthesis:
 
     def made(self) -> Synthesis:
         match, rule = self.match, self.match.rule
+        if rule.use[0][1].startswith("loop("):
+            return Synthesis((replaced_loop(match, self.source(match.code)),), rule.imports)
         for name, test in match.conditions.items():
             if test != f"{self.words.value(match.bound[name])} is not None":
                 raise CannotWrite(f"`{name}` is there only if `{test}`", match.place)
@@ -96,8 +106,9 @@ class _Synthesis:
     def _nothing_forgotten(self) -> None:
         """Whatever enters the computation has to enter the replacement."""
         inner = {id(node) for node in (*self.match.nodes, *self.match.skipped)}
+        known = {guard.arguments[0] for guard in self.match.rule.guards if guard.name in _FOLLOWS}
         for name, node in self.match.bound.items():
-            if id(node) not in inner and name not in self.words.mentioned:
+            if id(node) not in inner and name not in self.words.mentioned and name not in known:
                 raise CannotWrite(f"the replacement has no place for `{name}`", node.place)
         for node in self.match.skipped:
             if node.kind in _SHAPED:
@@ -109,7 +120,7 @@ class _Synthesis:
         for node in self.match.nodes:
             if node.kind == "dropout" and not any(node.attributes.get("p") is rate for rate in rates):
                 raise CannotWrite("the replacement has no place for the dropout", node.place)
-            changed = _changed_in_place(node)
+            changed = written_to(node)
             if changed is not None and id(changed) not in inner:
                 raise CannotWrite(f"line {node.place.line} works in place on what others may see", node.place)
 
@@ -126,6 +137,9 @@ class _Synthesis:
         if change is not None:
             place = code.place(change)
             raise CannotWrite(f"line {place.line} changes a value in place between the parts of it", place)
+        later = change_afterwards(self.match)
+        if later is not None:
+            raise CannotWrite(f"line {later.place.line} changes what the kernel keeps for its gradient", later.place)
         own = [node.expression for node in self.match.nodes if node.code is code and node.expression is not None]
         named = assigned_inside(own)
         if named is not None:
@@ -357,20 +371,6 @@ def _uses(text: str, statement: str) -> bool:
         if any(re.search(rf"(?<![\w.]){re.escape(name)}\b", text) for name in names):
             return True
     return False
-
-
-def _changed_in_place(node: Node) -> Node | None:
-    """The value that an operation writes to, if it does: `x.add_(y)`, `x += y`, `relu(x, inplace=True)`."""
-    expression = node.expression
-    if not node.inputs:
-        return None
-    if isinstance(expression, ast.AugAssign):
-        return node.inputs[0]
-    if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
-        name = expression.func.attr
-        if name.endswith("_") and not name.startswith("_"):
-            return node.inputs[0]
-    return node.inputs[0] if node.attribute("inplace") is True else None
 
 
 def _is_whole(statement: ast.stmt, expression: ast.expr) -> bool:

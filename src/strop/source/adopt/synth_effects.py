@@ -4,9 +4,9 @@ where the replacement computes everything, and names that are assigned inside of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from strop.source.adopt.architecture import Match
+from strop.source.adopt.architecture import Match, Node
 from strop.source.code import walk
 
 
@@ -17,7 +17,7 @@ def change_in_between(match: Match) -> ast.AST | None:
     starts = [_start(node.expression) for node in own if node.expression is not None]
     end = max(_end(root.expression) for root in match.roots if root.expression is not None)
     for node in match.code.walk():
-        if _writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
+        if writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
             return node
     return None
 
@@ -45,12 +45,76 @@ def names_of_one_value(match: Match) -> tuple[str, str] | None:
     return None
 
 
+def change_afterwards(match: Match) -> Node | None:
+    """A write in place, after a match, to one of its operands or its result, or to what shares their memory.
+
+    A kernel keeps other tensors for its gradient than the formula did: with such a write autograd would refuse it, or
+    would have refused the formula.
+    """
+    if all(node.definition is not None for node in match.nodes):
+        return None  # layers that are called as before wherever gradients are wanted
+    inside = {id(node) for node in (*match.nodes, *match.skipped)}
+    kept = {id(base) for node in match.bound.values() if id(node) not in inside for base in _shared(node)}
+    if match.rule.family not in _KEEP_OPERANDS:
+        kept |= {id(base) for root in match.roots for base in _shared(root)}
+    first = min(root.number for root in match.roots)
+    for node in match.graph.nodes:
+        written = written_to(node)
+        if written is None or id(node) in inside or written.is_scalar:
+            continue
+        if (node.number > first or _in_loop(match, node)) and any(id(base) in kept for base in _shared(written)):
+            return node
+    return None
+
+
+def written_to(node: Node) -> Node | None:
+    """The value that an operation writes to, if it does: `x.add_(y)`, `x += y`, `x[0] = y`, `relu(x, inplace=True)`."""
+    if not node.inputs or node.expression is None:
+        return None
+    if node.kind == "setitem" or node.attribute("inplace") is True or writes_in_place(node.expression):
+        return node.inputs[0]
+    return None
+
+
+#: operations whose result may share memory with their operand
+_VIEWS = frozenset({
+    "view", "flatten", "unflatten", "permute", "transpose", "transpose2", "squeeze", "unsqueeze", "expand", "slice",
+    "index", "item", "element", "chunk", "split", "unbind", "narrow", "cast", "contiguous", "detach", "phi", "loop",
+    "tuple", "list", "setitem", "dropout", "identity", "unknown", "call",
+})  # fmt: skip
+#: families whose kernels keep nothing of their result
+_KEEP_OPERANDS = ("activation", "norm", "gated_mlp", "rotary")
+
+
+def _shared(node: Node) -> Iterator[Node]:
+    """A value and everything whose memory it may share."""
+    seen: set[int] = set()
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if one.kind in _VIEWS:
+            todo += one.inputs
+        elif (written := written_to(one)) is not None:
+            todo.append(written)
+
+
+def _in_loop(match: Match, node: Node) -> bool:
+    """Whether a loop runs an operation again after the match."""
+    loops = [n for n in match.code.walk() if isinstance(n, (ast.For, ast.While, ast.AsyncFor))]
+    lines = [one.place.line for one in (node, match.root) if one.code is match.code]
+    return any(all(n.lineno <= line <= (n.end_lineno or 0) for line in lines) for n in loops)
+
+
 def assigned_inside(expressions: Iterable[ast.AST]) -> ast.NamedExpr | None:
     """`(a := …)` within expressions."""
     return next((n for one in expressions for n in ast.walk(one) if isinstance(n, ast.NamedExpr)), None)
 
 
-def _writes_in_place(node: ast.AST) -> bool:
+def writes_in_place(node: ast.AST) -> bool:
     """`x.add_(y)`, `init.zeros_(x)`, `x += y`, `x[i] = y`, `f(…, out=x)`, `relu(x, inplace=True)`"""
     if isinstance(node, ast.AugAssign):
         return True
