@@ -109,8 +109,9 @@ def _break(program: Program, code: Code, b: Break, root: Code, worth: Estimate) 
 
 
 def _recompilations(program: Program, code: Code, facts: Function, worth: Estimate) -> Iterator[Finding]:
+    files = {module.file for module in program.modules.values()}
     for reason in facts.reasons:
-        if reason.code in _RECOMPILING:
+        if reason.code in _RECOMPILING and reason.place.file in files:
             yield _plain(code, reason, 0.3 * worth.saved)
     yield from fixes_torch.lifted_numbers(program, code)
 

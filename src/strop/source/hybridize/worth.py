@@ -7,6 +7,7 @@ words what it rests on.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -16,6 +17,7 @@ from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.heap import Object
 from strop.source.hybridize.operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
+from strop.source.hybridize.syntax import node_at, owner_of
 from strop.source.interpret import Program
 from strop.source.values import Unknown
 
@@ -23,6 +25,11 @@ _ROUNDS = 4.0  #: what a loop whose length nobody knows counts for
 _MAX_WEIGHT = 64.0
 _SMALL = 256  #: features up to which a layer is mostly overhead
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+#: what models are called
+MODEL_NAMES = re.compile(
+    r"(self\.)?_*(model|net|network|generator|discriminator|actor|critic|policy|encoder|decoder|classifier|unet|"
+    r"transformer|backbone|\w+_(model|net))$"
+)
 _NOUNS = {
     "product": "matrix products",
     "small product": "small matrix products",
@@ -131,7 +138,17 @@ def event_estimate(program: Program, event: Call, target: str) -> Estimate:
 def is_unknown_layer(program: Program, event: Call) -> bool:
     """A layer that another package made is called."""
     atoms = event.callee.atoms if event.callee is not None and not library_targets(program, event) else ()
-    return any(isinstance(atom, Unknown) and layer_of(atom) for atom in atoms)
+    if any(isinstance(atom, Unknown) and layer_of(atom) for atom in atoms):
+        return True
+    unknown = any(isinstance(atom, Unknown) for atom in atoms)
+    return unknown and any(value.holds_tensor() for value in event.args) and _is_named_model(program, event)
+
+
+def _is_named_model(program: Program, event: Call) -> bool:
+    """`model(x)`, `self.net(x)`: whatever it is, it is the larger part."""
+    owner = owner_of(program, event.place)
+    node = node_at(program, owner, event.place) if owner is not None else None
+    return isinstance(node, ast.Call) and MODEL_NAMES.match(ast.unparse(node.func)) is not None
 
 
 def library_targets(program: Program, event: Call) -> list[str]:
