@@ -80,10 +80,23 @@ def propose(
     return proposals, mended
 
 
+def compiled(program: Program) -> dict[str, Code]:
+    """The functions that run inside of `torch.compile`, each with the one that is compiled."""
+    found: dict[str, Code] = {}
+    for code, mark in program.graphs.items():
+        if mark.by == "torch.compile" and not is_test(program, code):
+            found[code.id] = code
+    for code in list(found.values()):
+        for id, _ in program.reached(code.id):
+            if program.code(id).module in program.modules.values():
+                found.setdefault(id, code)
+    return found
+
+
 def _candidates(program: Program, target: str) -> Iterator[Candidate]:
-    out = exported(program)
+    out, inside = exported(program), compiled(program)
     for id, code in program.functions.items():
-        if code in out or code in program.graphs or not _is_eligible(program, code):
+        if code in out or id in inside or code in program.graphs or not _is_eligible(program, code):
             continue
         worth = estimate(program, code, target)
         if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
