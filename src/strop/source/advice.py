@@ -64,9 +64,9 @@ def combine(
     advice: Advice, kernels: Sequence[Finding], project: Project, asked: Sequence[str] = ()
 ) -> tuple[list[Finding], list[str]]:
     """All findings that fit together, and a line for what is left out because of pinned versions."""
-    allowed, notes = _allowed([*advice.findings, *(_priced(kernel) for kernel in kernels)], project)
-    kept = [finding for finding in allowed if not _is_kernel(finding) or _stands(finding, project, advice, asked)]
-    return _one_per_place(kept, advice.proposals), notes
+    fitting = [kernel for kernel in kernels if kernel.code in asked or not _is_lost(kernel, advice)]
+    allowed, notes = _allowed([*advice.findings, *fitting], project)
+    return _one_per_place(allowed, advice.proposals), notes
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------
@@ -131,15 +131,20 @@ def _priced(finding: Finding) -> Finding:
     return replace(finding, worth=finding.worth or units * (1 - 1 / gain), gain_reason=why)
 
 
-def _stands(finding: Finding, project: Project, advice: Advice, asked: Sequence[str]) -> bool:
-    if finding.code in asked:
-        return True
+def standing(kernels: Iterable[Finding], project: Project, asked: Sequence[str] = ()) -> list[Finding]:
+    """The kernels that somebody could want, with what they save; not those of tests, nor beside a fused branch."""
+    return [_priced(kernel) for kernel in kernels if kernel.code in asked or _stands(kernel, project)]
+
+
+def _stands(finding: Finding, project: Project) -> bool:
     if is_test_path(finding.place.file, project.roots):
         return False
-    family = _family(finding)
-    if family == "attention" and _chooses_already(finding, project):
-        return False
-    return family in _ELSEWHERE or not advice.is_compiled(finding)
+    return _family(finding) != "attention" or not _chooses_already(finding, project)
+
+
+def _is_lost(finding: Finding, advice: Advice) -> bool:
+    """Inside of a graph, which does the same by itself or cannot use the kernel."""
+    return _family(finding) not in _ELSEWHERE and advice.is_compiled(finding)
 
 
 def _chooses_already(finding: Finding, project: Project) -> bool:

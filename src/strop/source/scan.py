@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from strop.source import adopt, files
 from strop.source.adopt.names import QuickProject
-from strop.source.advice import combine
+from strop.source.advice import combine, standing
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
 from strop.source.hybridize import tensorflow, tensorflow1
@@ -85,7 +85,8 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kind = QuickProject if kernels_only(options.select) else Project
     project = kind(names, roots, max_lines=options.max_lines)
     beside = project.beside()
-    kernels = adopt.findings(beside, options.rules, options.target, options.select, options.with_strop)
+    found = adopt.findings(beside, options.rules, options.target, options.select, options.with_strop)
+    kernels = standing(found, project, options.select)
     result, torch = (Scan(), Advice()) if kernels_only(options.select) else _interpreted(project, options)
     fitting, result.notes = combine(torch, kernels, project, options.select)
     result.findings += fitting

@@ -36,6 +36,7 @@ _MAKING = re.compile(
 _DRIVING = re.compile(r"_*(main|cli|demo|run$|plot|draw|show|visuali|postprocess|validate_)")
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__", "setup", "build")
 _OF_DATA = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "torch.utils.data.DataLoader")
+_DATA_FOLDERS = ("data", "dataset", "datasets", "transforms", "augment", "augmentation", "preprocessing", "dataloader")
 _LOADING = ("__getitem__", "__getitems__", "__iter__", "__next__", "collate_fn", "collate", "__len__")
 _EXPORTS = (
     "torch.jit.script", "torch.jit.trace", "torch.jit.trace_module", "torch.jit.script_if_tracing", "torch.onnx.export",
@@ -84,7 +85,7 @@ def how_often(program: Program, code: Code) -> Often:
 
 
 def _how_often(program: Program, code: Code) -> Often:
-    if code.short in _CONSTRUCTORS:
+    if code.short in _CONSTRUCTORS or (_MAKING.match(code.short) and not _is_run_by_models(program, code)):
         return "once"
     answers: set[Often] = set()
     for caller, place in program.callers(code.id):
@@ -108,6 +109,10 @@ def _how_often(program: Program, code: Code) -> Often:
     if answers == {"once"}:
         return "once"
     return "once" if _is_once_by_name(code) else "unknown"
+
+
+def _is_run_by_models(program: Program, code: Code) -> bool:
+    return any(is_forward(program, program.code(caller)) for caller, _ in program.callers(code.id))
 
 
 def _is_once_by_name(code: Code) -> bool:
@@ -157,7 +162,20 @@ def is_loading(program: Program, code: Code) -> bool:
     """Part of a dataset or of what a `DataLoader` runs in its workers."""
     if code.short in _LOADING or "collate" in code.name or "tokeniz" in code.name.lower():
         return True
+    if any(part in _DATA_FOLDERS for part in code.module.name.split(".")[1:]) and not is_forward(program, code):
+        return True
     return code.cls is not None and not set(_OF_DATA).isdisjoint(ancestor_names(program, code.cls))
+
+
+def is_update(program: Program, code: Code) -> bool:
+    """Part of an optimizer: it works on lists of parameters, which `foreach` and fused kernels do better."""
+    if any(part in ("optim", "optimizer", "optimizers", "optimizing") for part in code.module.name.split(".")[1:]):
+        return True
+    ancestors = [ancestor_names(program, cls) for cls in (code.cls,) if cls is not None]
+    for caller, _ in program.callers(code.id):
+        cls = program.code(caller).cls
+        ancestors += [ancestor_names(program, cls)] if cls is not None else []
+    return any("torch.optim.Optimizer" in names or "Optimizer" in names for names in ancestors)
 
 
 # -- exported models ---------------------------------------------------------------------------------------------------

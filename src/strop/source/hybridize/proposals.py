@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from strop.source.code import Class, Code
 from strop.source.facts import Edit, Finding, Function, Place
 from strop.source.hybridize import sites
-from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test
+from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test, is_update
 from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
 from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.operations import WORTH_SAYING
@@ -32,7 +32,7 @@ _FEW_BREAKS = 3  #: a model with so many is worth mending
 #: what a training script does around the part that is worth compiling
 _DRIVING = ("training-loop", "autograd-inside", "input-output", "recurrent-module", "asked-for-break", "generator")
 _PARTS = ("layers", "layer", "blocks", "block", "ops", "op", "modules", "activations", "attention", "norms", "norm")
-_STEPS = ("step", "loss", "train", "sample", "denoise", "update", "criterion")
+_STEPS = ("step", "loss", "denoise", "criterion")
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,23 @@ def propose(
     return proposals, mended
 
 
+def compiled(program: Program) -> dict[str, Code]:
+    """The functions that run inside of `torch.compile`, each with the one that is compiled."""
+    found: dict[str, Code] = {}
+    for code, mark in program.graphs.items():
+        if mark.by == "torch.compile" and not is_test(program, code):
+            found[code.id] = code
+    for code in list(found.values()):
+        for id, _ in program.reached(code.id):
+            if program.code(id).module in program.modules.values():
+                found.setdefault(id, code)
+    return found
+
+
 def _candidates(program: Program, target: str) -> Iterator[Candidate]:
-    out = exported(program)
+    out, inside = exported(program), compiled(program)
     for id, code in program.functions.items():
-        if code in out or code in program.graphs or not _is_eligible(program, code):
+        if code in out or id in inside or code in program.graphs or not _is_eligible(program, code):
             continue
         worth = estimate(program, code, target)
         if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
@@ -98,7 +111,7 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
 def _is_eligible(program: Program, code: Code) -> bool:
     if program.framework(code.id) != "torch" or not is_candidate(program, code.id) or code.is_generator:
         return False
-    if is_nested(code) or is_test(program, code) or is_loading(program, code):
+    if is_nested(code) or is_test(program, code) or is_loading(program, code) or is_update(program, code):
         return False
     often = how_often(program, code)
     if is_forward(program, code):
@@ -126,6 +139,9 @@ def _pays_for_its_models(program: Program, one: Candidate, found: list[Candidate
         for code in program.functions.values()
         if code is not one.code and is_forward(program, code) and _calls(program, code, one.code)
     ]
+    if not is_forward(program, one.code):
+        callers = [program.code(caller) for caller, _ in program.callers(one.code.id) if caller != one.code.id]
+        around += [code for code in callers if code.id in program.functions and code not in around]
     if not around:
         return not _is_part(program, one.code)
     largest = max((estimate(program, code, target) for code in around), key=lambda e: e.eager)

@@ -14,8 +14,7 @@ from strop.source.facts import Finding, Function, Reason
 from strop.source.hybridize import fixes_torch, recompiles, waiting
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.breaks import own_breaks
-from strop.source.hybridize.calling import is_test
-from strop.source.hybridize.proposals import Candidate, Proposal, propose
+from strop.source.hybridize.proposals import Candidate, Proposal, compiled, propose
 from strop.source.hybridize.syntax import owner_of
 from strop.source.hybridize.worth import Estimate, estimate
 from strop.source.interpret import Program
@@ -40,10 +39,10 @@ class Advice:
 def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str) -> Advice:
     """Everything that PyTorch's rules have to say of a program whose functions have been judged."""
     proposals, mended = propose(program, judged, target)
-    compiled = _compiled(program)
+    inside = compiled(program)
     found = [proposal.finding for proposal in proposals]
     taken: set[tuple[str, object]] = set()
-    for id, root in compiled.items():
+    for id, root in inside.items():
         code = program.code(id)
         worth = estimate(program, root, target)
         for b in own_breaks(program, id):
@@ -63,21 +62,8 @@ def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]
             for code in (module.code, *module.functions):
                 found += [_plain(code, reason) for reason in recompiles.compiled_in_loops(program, code)]
     found += waiting.findings(program, target)
-    inside = {(program.code(id).module.file, program.code(id).name) for id in compiled}
-    return Advice(found, proposals, inside)
-
-
-def _compiled(program: Program) -> dict[str, Code]:
-    """The functions that run inside of `torch.compile`, each with the one that is compiled."""
-    found: dict[str, Code] = {}
-    for code, mark in program.graphs.items():
-        if mark.by == "torch.compile" and not is_test(program, code):
-            found[code.id] = code
-    for code in list(found.values()):
-        for id, _ in program.reached(code.id):
-            if program.code(id).module in program.modules.values():
-                found.setdefault(id, code)
-    return found
+    names = {(program.code(id).module.file, program.code(id).name) for id in inside}
+    return Advice(found, proposals, names)
 
 
 def _breaks_of(program: Program, one: Candidate) -> Iterator[Finding]:
@@ -109,8 +95,9 @@ def _break(program: Program, code: Code, b: Break, root: Code, worth: Estimate) 
 
 
 def _recompilations(program: Program, code: Code, facts: Function, worth: Estimate) -> Iterator[Finding]:
+    files = {module.file for module in program.modules.values()}
     for reason in facts.reasons:
-        if reason.code in _RECOMPILING:
+        if reason.code in _RECOMPILING and reason.place.file in files:
             yield _plain(code, reason, 0.3 * worth.saved)
     yield from fixes_torch.lifted_numbers(program, code)
 

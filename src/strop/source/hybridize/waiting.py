@@ -20,6 +20,7 @@ from strop.source.heap import Object
 from strop.source.hybridize.calling import how_often, is_forward, is_test
 from strop.source.hybridize.syntax import parents_of, span
 from strop.source.hybridize.torch_rules import WAITS
+from strop.source.hybridize.worth import MODEL_NAMES
 from strop.source.interpret import Program
 from strop.source.values import Tensor, Unknown, Value
 
@@ -28,9 +29,6 @@ _TAKING = ("item", "tolist", "numpy")
 _NUMBERS = ("float", "int", "bool")
 _SELDOM = re.compile(
     r"%|log|print|verbose|debug|rank|main_process|is_main|freq|interval|every|save|plot|last|isnan|isinf|isfinite"
-)
-_MODELS = re.compile(
-    r"(self\.)?_*(model|net|network|generator|discriminator|actor|critic|policy|encoder|decoder|classifier|\w+_(model|net))$"
 )
 _NO_GRADIENTS = ("no_grad", "inference_mode")
 
@@ -88,7 +86,7 @@ def _is_backward(node: ast.Call) -> bool:
 def _is_model_call(program: Program, code: Code, node: ast.Call) -> bool:
     if not isinstance(node.func, (ast.Name, ast.Attribute)):
         return False
-    if _MODELS.match(ast.unparse(node.func)):
+    if MODEL_NAMES.match(ast.unparse(node.func)):
         return True
     at = span(code.place(node))
     for event in program.events(code.id):
@@ -136,10 +134,17 @@ def _in_step(program: Program, step: Step, target: str) -> Iterator[Finding]:
     kinds: dict[str, list[ast.expr]] = {}
     for node in _direct(step.body):
         kind = _kind(code, node, values, trained)
+        if kind == "branch" and not step.trains and _ends_loop(node, parents):
+            continue  # a loop that runs until the data say so
         if kind and isinstance(node, ast.expr) and not _is_seldom(node, parents, step.body):
             kinds.setdefault(kind, []).append(node)
     for kind, nodes in kinds.items():
         yield _finding(step, kind, sorted(nodes, key=lambda n: (n.lineno, n.col_offset)), target)
+
+
+def _ends_loop(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    parent = parents.get(node)
+    return isinstance(parent, ast.If) and any(isinstance(s, (ast.Break, ast.Return)) for s in parent.body)
 
 
 def _direct(body: list[ast.stmt]) -> Iterator[ast.AST]:

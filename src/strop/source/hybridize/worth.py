@@ -7,6 +7,7 @@ words what it rests on.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -16,6 +17,7 @@ from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.heap import Object
 from strop.source.hybridize.operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
+from strop.source.hybridize.syntax import node_at, owner_of
 from strop.source.interpret import Program
 from strop.source.values import Unknown
 
@@ -23,6 +25,11 @@ _ROUNDS = 4.0  #: what a loop whose length nobody knows counts for
 _MAX_WEIGHT = 64.0
 _SMALL = 256  #: features up to which a layer is mostly overhead
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+#: what models are called
+MODEL_NAMES = re.compile(
+    r"(self\.)?_*(model|net|network|generator|discriminator|actor|critic|policy|encoder|decoder|classifier|unet|"
+    r"transformer|backbone|\w+_(model|net))$"
+)
 _NOUNS = {
     "product": "matrix products",
     "small product": "small matrix products",
@@ -107,31 +114,73 @@ def estimate(program: Program, code: Code, target: str) -> Estimate:
 def event_estimate(program: Program, event: Call, target: str) -> Estimate:
     """The units of one call: of one of its alternatives, or of all members of an `nn.Sequential`."""
     parts: list[Estimate] = []
+    sequence = "torch.nn.Sequential.__call__" in event.targets
+    counts = _counted(program, event.callee.objects()) if sequence and event.callee is not None else Counter[str]()
     for name in library_targets(program, event):
         kind = kind_of(name)
         if kind == "product" and _is_small(event, name):
             kind = "small product"
         if kind != "free":
-            cost = cost_of(kind, target)
-            parts.append(Estimate(cost.eager, cost.compiled, Counter({kind: 1})))
+            cost, part = cost_of(kind, target), Estimate()
+            weight = max(counts[name.removesuffix(".__call__")], 1.0)
+            part.add(Estimate(cost.eager, cost.compiled, Counter({kind: 1})), weight)
+            parts.append(part)
     for id in event.functions:
         code = program.code(id)
         if code.short != "__init__" and not isinstance(code.node, ast.ClassDef):
-            parts.append(estimate(program, code, target))
+            part = Estimate()
+            part.add(estimate(program, code, target), max(counts[code.cls.name] if code.cls is not None else 1.0, 1.0))
+            parts.append(part)
     if not parts and not event.functions and is_unknown_layer(program, event):
         cost = cost_of("layer", target)
         parts.append(Estimate(cost.eager, cost.compiled, Counter({"layer": 1})))
     whole = Estimate()
-    share = 1.0 if "torch.nn.Sequential.__call__" in event.targets else 1.0 / max(len(parts), 1)
+    share = 1.0 if sequence else 1.0 / max(len(parts), 1)
     for part in parts:
         whole.add(part, share)
     return whole
 
 
+def _counted(program: Program, models: list[Object], depth: int = 4) -> Counter[str]:
+    """How often each class is a member of `nn.Sequential`s, on the mean; as often as a loop where a loop makes it."""
+    found: Counter[str] = Counter()
+    for model in models:
+        for obj in _held(model):
+            share = _times(program, obj) / len(models)
+            found[obj.class_name()] += share  # type: ignore[assignment]
+            if depth and obj.cls == "torch.nn.Sequential":
+                for name, count in _counted(program, [obj], depth - 1).items():
+                    found[name] += share * count  # type: ignore[assignment]
+    return found
+
+
+def _held(model: Object) -> list[Object]:
+    """The layers that a model of the library holds."""
+    return [*model.contents().objects(), *(obj for cell in model.attributes.values() for obj in cell.value.objects())]
+
+
+def _times(program: Program, obj: Object) -> float:
+    if obj.owner is None:
+        return 1.0
+    code = obj.owner.code
+    around = [first <= obj.line <= last for _, first, last in _loops(program, code)]
+    return min(_ROUNDS ** sum(around), _MAX_WEIGHT)
+
+
 def is_unknown_layer(program: Program, event: Call) -> bool:
     """A layer that another package made is called."""
     atoms = event.callee.atoms if event.callee is not None and not library_targets(program, event) else ()
-    return any(isinstance(atom, Unknown) and layer_of(atom) for atom in atoms)
+    if any(isinstance(atom, Unknown) and layer_of(atom) for atom in atoms):
+        return True
+    unknown = any(isinstance(atom, Unknown) for atom in atoms)
+    return unknown and any(value.holds_tensor() for value in event.args) and _is_named_model(program, event)
+
+
+def _is_named_model(program: Program, event: Call) -> bool:
+    """`model(x)`, `self.net(x)`: whatever it is, it is the larger part."""
+    owner = owner_of(program, event.place)
+    node = node_at(program, owner, event.place) if owner is not None else None
+    return isinstance(node, ast.Call) and MODEL_NAMES.match(ast.unparse(node.func)) is not None
 
 
 def library_targets(program: Program, event: Call) -> list[str]:
@@ -163,7 +212,7 @@ def _is_small(event: Call, name: str) -> bool:
 def _members(objects: list[Object], depth: int = 3) -> list[Object]:
     found = list(objects)
     for obj in objects if depth else ():
-        found += _members(obj.contents().objects(), depth - 1)
+        found += _members(_held(obj), depth - 1)
     return found
 
 
@@ -192,12 +241,17 @@ def _is_few(size: ast.expr, defaults: dict[str, ast.expr | None]) -> bool:
 
 def loops_around(program: Program, code: Code, place: Place) -> int:
     """How many loops of its function run a place again and again; a loop over a short display counts as none."""
+    found = _loops(program, code)
+    return sum(first <= place.line <= last and not _is_header(node, place) for node, first, last in found)
+
+
+def _loops(program: Program, code: Code) -> list[tuple[ast.AST, int, int]]:
     kept = _of(program).loops
     if code not in kept:
         kept[code] = [
             (node, node.lineno, node.end_lineno or node.lineno) for node in code.own() if isinstance(node, _LOOPS)
         ]
-    return sum(first <= place.line <= last and not _is_header(node, place) for node, first, last in kept[code])
+    return kept[code]
 
 
 def _is_header(node: ast.AST, place: Place) -> bool:
