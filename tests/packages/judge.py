@@ -1,0 +1,247 @@
+"""Packages that nobody here wrote: scanned, edited by `strop fix --write`, and their models run before and after.
+
+    python tests/packages/judge.py                    # every package; prints a table, exit code 1 if anything is wrong
+    python tests/packages/judge.py timm vit-pytorch   # some
+    python tests/packages/judge.py --unproven         # with every kernel edit applied, run or not: the harder test
+    python tests/packages/judge.py --write            # store the table in docs/packages.json
+
+A package is copied into a scratch tree and edited there. A model is built in both trees, in processes of their own
+(`record.py`), gets the same random weights and inputs, and everything it gives is compared. Models whose run reached an
+edited function are counted apart: they are the ones that judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "src")]
+
+from catalogue import PACKAGES, Package, fetch, named, site  # noqa: E402
+
+TABLE = ROOT / "docs" / "packages.json"
+DEATHS = 8  #: how often a process may die before a package is given up
+
+
+def judge(package: Package, scratch: Path, *, unproven: bool, backend: str, only: list[str]) -> dict[str, Any]:
+    """One package from the scan to the comparison; a row of the table."""
+    row: dict[str, Any] = {"package": package.name, "version": package.version}
+    before, after = scratch / "before", scratch / "after"
+    package.copied_to(before)
+    folder = package.copied_to(after)
+    row |= scanned(folder)
+    row |= fixed(folder, unproven=unproven)
+    edited = changed_functions(before / package.folder, folder)
+    row["files"] = len(edited)
+    row["functions"] = sum(map(len, edited.values()))
+    row |= compared(package, scratch, edited, backend, only)
+    return row
+
+
+def scanned(folder: Path) -> dict[str, Any]:
+    """A cold scan in one process: lines, lines per second of processor time, findings."""
+    code = (
+        "import json, sys, time\n"
+        "from strop.source.survey import survey\n"
+        "started = time.process_time()\n"
+        "scan = survey([sys.argv[1]], jobs=1, cache=None)\n"
+        "seconds = time.process_time() - started\n"
+        "codes = [finding.code for finding in scan.findings]\n"
+        "print(json.dumps({'lines': scan.lines, 'seconds': seconds, 'codes': codes,"
+        " 'skipped': [s.file + ': ' + s.message for s in scan.skipped]}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, env=environment())
+    if done.returncode:
+        return {"problem": f"the scan failed: {done.stderr[-2000:]}", "lines": 0}
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {
+        "lines": found["lines"],
+        "lines_per_second": round(found["lines"] / max(found["seconds"], 1e-3)),
+        "findings": len(found["codes"]),
+        "codes": dict(sorted(Counter(found["codes"]).items())),
+        "skipped": len(found["skipped"]),
+    }
+
+
+def fixed(folder: Path, *, unproven: bool) -> dict[str, Any]:
+    """`strop fix --write` as a user calls it."""
+    more = ["--unproven"] if unproven and "--unproven" in _help() else []
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "strop", "fix", str(folder), "--write", "--json", "--jobs", "1", *more]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(site()))
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        return {"problem": f"fix ended with code {done.returncode}: {(done.stderr or done.stdout)[-2000:]}", "edits": 0}
+    codes = Counter(one["code"] for one in told["applied"])
+    return {"edits": len(told["applied"]), "edited": dict(codes), "fix_seconds": round(time.perf_counter() - started)}
+
+
+def _help() -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "strop", "fix", "--help"], capture_output=True, text=True, env=environment()
+    )
+    return done.stdout
+
+
+def environment(*path: Path) -> dict[str, str]:
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *map(str, path)]), "COLUMNS": "200"}
+    return {**known, "PYTHONDONTWRITEBYTECODE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+
+
+# ---- what was edited -------------------------------------------------------------------------------------------------
+
+
+def changed_functions(before: Path, after: Path) -> dict[str, list[str]]:
+    """Functions whose syntax differs, by edited file; what is told of the edits is not asked."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(after.rglob("*.py")):
+        old, new = (before / file.relative_to(after)).read_bytes(), file.read_bytes()
+        if old == new:
+            continue
+        was, now = (dict(functions(ast.parse(text))) for text in (old, new))
+        found[str(file)] = [name for name, text in now.items() if was.get(name) != text]
+    return found
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every function by its dotted name, with its syntax (that of functions inside it included)."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            name = f"{prefix}{child.name}"
+            if not isinstance(child, ast.ClassDef):
+                yield name, ast.dump(child)
+            yield from functions(child, f"{name}.")
+        else:
+            yield from functions(child, prefix)
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+
+
+def compared(
+    package: Package, scratch: Path, edited: dict[str, list[str]], backend: str, only: list[str]
+) -> dict[str, Any]:
+    store = scratch / "store"
+    store.mkdir()
+    job = {"package": package.folder, "store": str(store), "path": [str(ROOT / "src"), str(site())]}
+    job |= {"backend": backend, "smallest": True}
+    first = recorded({**job, "role": "before", "tree": str(scratch / "before"), "names": only}, scratch)
+    built = [name for name, one in first.items() if "problem" not in one]
+    second: dict[str, dict[str, Any]] = {}
+    if built and edited:
+        after = {**job, "role": "after", "tree": str(scratch / "after"), "names": built, "edited": edited}
+        second = recorded(after, scratch)
+    reached = {name for one in second.values() for name in one.get("ran", ())}
+    wrong = {n: one.get("differences") or [one["problem"]] for n, one in second.items() if _is_wrong(one)}
+    return {
+        "built": len(built),
+        "ran_edited": sum(bool(one.get("ran")) for one in second.values()),
+        "reached": len(reached),
+        "float64": sum(first[name].get("float64", False) for name in built),
+        "wrong": wrong,
+        "not_built": {name: one["problem"] for name, one in first.items() if "problem" in one},
+        "largest": {
+            precision: max((one["largest"][precision] for one in second.values() if "largest" in one), default=0.0)
+            for precision in ("float32", "float64")
+        },
+        "not_reached": _relative({f"{f}:{n}" for f, names in edited.items() for n in names} - reached, scratch),
+        "models": {
+            name: {"ran": _relative(set(second[name].get("ran", ())), scratch)} for name in built if name in second
+        },
+    }
+
+
+def _is_wrong(one: dict[str, Any]) -> bool:
+    return bool(one.get("differences") or one.get("problem"))
+
+
+def _relative(names: set[str], scratch: Path) -> list[str]:
+    return sorted(name.removeprefix(f"{scratch / 'after'}/") for name in names)
+
+
+def recorded(job: dict[str, Any], scratch: Path) -> dict[str, dict[str, Any]]:
+    """The rows of a process; a case that kills it is told, and the others go on in another one."""
+    rows: dict[str, dict[str, Any]] = {}
+    skip: list[str] = []
+    for turn in range(DEATHS):
+        job_file, rows_file = scratch / f"job-{job['role']}.json", scratch / f"rows-{job['role']}-{turn}.jsonl"
+        job_file.write_text(json.dumps({**job, "rows": str(rows_file), "skip": [*rows, *skip]}), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, str(HERE / "record.py"), str(job_file)], capture_output=True, env=environment()
+        )
+        errors = done.stderr.decode(errors="replace")[-1500:]
+        last = ""
+        for line in rows_file.read_text(encoding="utf-8").splitlines() if rows_file.exists() else ():
+            row = json.loads(line)
+            last = row.get("began", last)
+            if "name" in row:
+                rows[row["name"]] = row
+        if done.returncode == 0:
+            return rows
+        if not last or last in rows:
+            return {**rows, "the package": {"problem": f"the process ended with {done.returncode}: {errors}"}}
+        rows[last] = {"problem": f"the process died with code {done.returncode}: {errors[-300:]}"}
+    return rows
+
+
+def line_of(row: dict[str, Any]) -> str:
+    speed = row.get("lines_per_second", 0)
+    told = (
+        f"{row['package']:36} {row['version']:12} {row['lines']:7} lines {speed:6}/s {row.get('findings', 0):5} findings"
+    )
+    ran = f"{row.get('edits', 0):4} edits {row.get('built', 0):4} built {row.get('ran_edited', 0):4} ran edited code"
+    return f"{told} {ran} {len(row.get('wrong', {})):3} wrong"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("packages", nargs="*")
+    parser.add_argument("--unproven", action="store_true", help="apply kernel edits that were not run, too")
+    parser.add_argument("--only", action="append", default=[], help="only this case; repeatable")
+    parser.add_argument("--backend", default="eager", help="what torch.compile compiles with (default: eager)")
+    parser.add_argument("--keep", metavar="FOLDER", help="work in this folder and leave the trees there")
+    parser.add_argument("--write", nargs="?", const=str(TABLE), metavar="FILE", help="store the rows as JSON")
+    given = parser.parse_args()
+    fetch()
+    rows: list[dict[str, Any]] = []
+    for package in named(given.packages):
+        with tempfile.TemporaryDirectory(prefix="strop-packages-") as folder:
+            scratch = Path(given.keep) / package.folder if given.keep else Path(folder)
+            scratch.mkdir(parents=True, exist_ok=True)
+            row = judge(package, scratch, unproven=given.unproven, backend=given.backend, only=given.only)
+        rows.append(row)
+        print(line_of(row), flush=True)
+        for name, why in row.get("wrong", {}).items():
+            print(f"    WRONG {name}: {'; '.join(why[:2])}")
+        if given.write:
+            store(rows, Path(given.write))
+    built, ran = sum(row.get("built", 0) for row in rows), sum(row.get("ran_edited", 0) for row in rows)
+    wrong = sum(len(row.get("wrong", {})) + ("problem" in row) for row in rows)
+    print(f"{len(rows)} packages: {built} models built and compared, {ran} ran edited code, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+def store(rows: list[dict[str, Any]], file: Path) -> None:
+    """Rows of other packages stay: a table can be made in several runs."""
+    known = {row["package"]: row for row in json.loads(file.read_text(encoding="utf-8"))} if file.exists() else {}
+    known |= {row["package"]: row for row in rows}
+    order = [package.name for package in PACKAGES]
+    kept = sorted(known.values(), key=lambda row: order.index(row["package"]) if row["package"] in order else 99)
+    file.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
