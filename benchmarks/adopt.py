@@ -38,7 +38,7 @@ def edited(name: str, only: str = "") -> tuple[str, dict[str, int]]:
     from strop.source.fixing import fix
 
     file = str(EXAMPLES / f"{name}.py")
-    look = lambda: Scan(findings=adopt.findings(QuickProject([file], [file])))  # noqa: E731
+    look = lambda: Scan(findings=adopt.findings(QuickProject([file], [file]), strop=True))  # noqa: E731
     done = fix(look, unsafe=False, accept=lambda finding: not only or finding.rule == only)
     text = done.plan.after.get(file, Path(file).read_text(encoding="utf-8"))
     return text, dict(sorted(Counter(finding.rule for finding in done.applied).items()))

@@ -35,7 +35,7 @@ def planned(file: str) -> tuple[str, str, list[Any]]:
     from strop.source.facts import Scan
     from strop.source.fixing import fix
 
-    done = fix(lambda: Scan(findings=adopt.findings(QuickProject([file], [file]))), unsafe=False)
+    done = fix(lambda: Scan(findings=adopt.findings(QuickProject([file], [file]), strop=True)), unsafe=False)
     before = Path(file).read_text(encoding="utf-8")
     return before, done.plan.after.get(file, before), done.applied
 

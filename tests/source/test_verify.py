@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -152,3 +153,49 @@ def test_a_copy_is_edited_and_the_original_is_not(tmp_path):
         assert "@tf.function" in open(job.file).read() and job.module == "pkg.net"
         assert os.path.exists(os.path.join(job.path[0], "data", "numbers.txt"))
     assert (tmp_path / "pkg" / "net.py").read_text() == text and not os.path.exists(job.file)
+
+
+TESTED = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.inner(x) {sign} 0.001
+
+
+def test_shape():
+    loss = Net()(torch.randn(2, 3)).square().sum()
+    loss.backward()
+    assert loss.shape == ()
+
+
+def test_function():
+    assert torch.allclose(torch.ones(2) {sign} 1e-4, torch.ones(2), atol=1e-3)
+"""
+
+
+def edited_tests(tmp_path, *signs):
+    jobs = []
+    for number, sign in enumerate(signs):
+        (tmp_path / str(number)).mkdir()
+        file = tmp_path / str(number) / "test_it.py"
+        file.write_text(TESTED.format(sign=sign))
+        jobs.append(replace(job_of(str(file), tests=True), path=(str(file.parent),)))
+    return verify(jobs[0], replace(QUICK, tolerance=1e-5), hybridised=jobs[1])
+
+
+def test_numbers_that_change_while_tests_pass_are_different(tmp_path):
+    found = edited_tests(tmp_path, "+", "-")
+    places = " ".join(difference.where for difference in found.differences)
+    assert not found.equal and all(what in places for what in ("Net", "loss", "what allclose compares"))
+    assert "Linear" not in places, "only the outermost module is recorded"
+
+
+def test_equal_tests_say_how_many_tensors_were_compared(tmp_path):
+    found = edited_tests(tmp_path, "+", "+ 0 +")
+    assert found.equal and found.tensors == (3, 2)

@@ -1,4 +1,4 @@
-"""What `strop verify --adopt` and `strop fix --verified` say of edits that were run."""
+"""What `strop verify --adopt` and `strop fix --write` say of edits that were run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strop.cli.console import out, print_json, working
+from strop.cli.console import err, out, print_json, working
 from strop.core.problem import Problem
 from strop.source.reports.source_lines import plural
 from strop.source.settings import Settings
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from strop.source.facts import Finding
     from strop.source.prove import Proof
     from strop.source.verify import Limits
+
+_SHOWN = 8  #: functions that are named in one line
 
 
 def verify_adopted(
@@ -29,33 +31,30 @@ def verify_adopted(
     settings = Settings.of([target], select=("STR7",))
     with working(f"running {target} with and without the edits", quiet or json):
         done = fixing.fix(lambda: survey([target], settings), unsafe=unsafe, accept=prove.is_provable)
-        found = prove.proofs(done, entry=entry, limits=limits, python=python)
+        found = prove.proofs(done, prove.Ways(entry, limits, python))
     if json:
         print_json({"files": [one.to_json() for one in found]})
     elif not quiet:
         print_proofs(found)
+        if not found:
+            out.print("no kernels to adopt")
     return 0 if all(set(one.functions) <= one.verified for one in found) else 1
 
 
-def print_proofs(found: Sequence[Proof], applied: Sequence[Finding] = ()) -> None:
-    """What was seen of the kernels; edits of other kinds that are `applied` were not run."""
-    from strop.source.prove import is_provable
-
-    if not found:
-        out.print("no kernels to adopt")
-    others = [finding for finding in applied if not is_provable(finding)]
-    if others:
-        was = "was" if len(others) == 1 else "were"
-        out.print(f"{plural(len(others), 'edit')} of other kinds {was} not run")
+def print_proofs(found: Sequence[Proof], written: Sequence[Finding] | None = None) -> None:
+    """What was seen of the kernels that were run; `written` are the edits that were applied, if that was the aim."""
+    kernels = {(finding.place.file, finding.function) for finding in written or ()}
+    fate = "" if written is None else ": not written"
     for proof in found:
         out.print(f"{proof.file}", markup=False)
         for name in proof.functions:
             if name in proof.verified:
-                out.print(f"  [green]equal[/]         {name}", highlight=False)
+                out.print(f"  [green]equal[/]      {name}", highlight=False)
             elif name in proof.different:
-                out.print(f"  [bold red]different[/]     {name}", highlight=False)
+                out.print(f"  [bold red]different[/]  {name}{fate}", highlight=False)
             else:
-                out.print(f"  [yellow]not verified[/]  {name}: ", highlight=False, end="")
+                done = ": written all the same" if (proof.file, name) in kernels else fate
+                out.print(f"  [yellow]not run[/]    {name}{done}: ", highlight=False, end="")
                 out.print(proof.why_not(name), markup=False)
         for subject in proof.subjects:
             for difference in subject.differences:
@@ -63,3 +62,13 @@ def print_proofs(found: Sequence[Proof], applied: Sequence[Finding] = ()) -> Non
         if proof.verified:
             exact, usual = proof.largest_exact, proof.largest
             out.print(f"  largest difference {usual:.1e} of a tensor's scale in float32, {exact:.1e} in float64")
+
+
+def print_to_prove(functions: Sequence[str]) -> None:
+    """What `--write` would have to run first."""
+    if functions:
+        names = ", ".join(functions[:_SHOWN]) + (" …" if len(functions) > _SHOWN else "")
+        text = (
+            f"kernels in {plural(len(functions), 'function')} are written by --write once they were run and are equal"
+        )
+        err.print(f"{text}: {names}", markup=False)

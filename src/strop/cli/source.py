@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -48,6 +49,10 @@ Rules = Annotated[
 TargetName = Annotated[
     str | None, typer.Option("--target", help="Where the kernels are to run: cpu (default) or cuda.")
 ]
+WithStrop = Annotated[
+    bool | None,
+    typer.Option("--with-strop/--without-strop", help="Also Strop's own kernels, which the program then imports."),
+]
 Config = Annotated[str | None, typer.Option(help="Read [tool.strop] from this file instead of pyproject.toml.")]
 
 
@@ -70,6 +75,7 @@ def scan(
     cache: Cached = None,
     rules: Rules = None,
     target: TargetName = None,
+    with_strop: WithStrop = None,
     config: Config = None,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if something is found.")] = False,
     quiet: Quiet = False,
@@ -81,7 +87,7 @@ def scan(
     chosen = Format.json if json else format
     Mode.json = chosen is Format.json
     known = None if write_baseline else baseline
-    settings = _settings(paths, config, select, ignore, exclude, speculate, known, rules, target)
+    settings = _settings(paths, config, select, ignore, exclude, speculate, known, rules, target, with_strop)
     found = _look(
         paths, settings, jobs, cache, quiet or (output is None and chosen is not Format.text), changed_since
     )()
@@ -102,12 +108,16 @@ def fix(
     diff: Annotated[bool, typer.Option("--diff", help="Print the edits and change nothing (default).")] = False,
     write: Annotated[bool, typer.Option("--write", help="Apply the safe edits.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Also the edits that rest on an assumption.")] = False,
-    verified: Annotated[
-        bool, typer.Option("--verified", help="Only kernels that were run beside the old code and gave the same.")
+    unproven: Annotated[
+        bool, typer.Option("--unproven", help="Also kernels that could not be run beside the old code.")
     ] = False,
     entry: Annotated[
-        str, typer.Option(metavar="FUNCTION", help="With --verified: a function that returns a model and its inputs.")
+        str, typer.Option(metavar="FUNCTION", help="What returns a model and its inputs to run kernels with.")
     ] = "",
+    python: Annotated[
+        str, typer.Option(help="The Python that has the project's packages.", show_default="this one")
+    ] = sys.executable,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds to run the kernels of one file.")] = 180.0,
     json: Json = False,
     select: Select = None,
     ignore: Ignore = None,
@@ -119,37 +129,47 @@ def fix(
     cache: Cached = None,
     rules: Rules = None,
     target: TargetName = None,
+    with_strop: WithStrop = None,
     config: Config = None,
     quiet: Quiet = False,
 ) -> None:
-    """Edit the sources so that what can run as a graph does.
+    """Edit the sources so that what can run as a graph does, and faster kernels are used.
 
-    Exit codes: 0 nothing to do, or done; 1 edits were shown and not written; 2 a wrong call or unreadable input.
+    With `--write`, kernels (STR7…) are written only after the edited code was run beside the old code, in a process of
+    its own, and gave the same. Exit codes: 0 nothing to do, or done; 1 edits were shown and not written; 2 a wrong call
+    or unreadable input.
     """
-    from strop.source import fixing
+    from strop.cli.proof import print_proofs, print_to_prove
+    from strop.source import fixing, prove, verify
 
     Mode.json = json
     if diff and write:
         raise Problem("STR001", "`--diff` changes nothing and `--write` does", help="give one of the two")
-    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline, rules, target)
+    settings = _settings(paths, config, select, ignore, exclude, speculate, baseline, rules, target, with_strop)
     look = _look(paths, settings, jobs, cache, quiet or json, changed_since)
-    if verified:
-        from strop.cli.proof import print_proofs
-        from strop.source.prove import fix_verified
-
-        done, proofs = fix_verified(look, unsafe=unsafe, entry=entry)
-        if not (quiet or json):
-            print_proofs(proofs, done.applied)
+    proofs: list[prove.Proof] = []
+    if write:
+        limits = verify.Limits(timeout=timeout)
+        ways = prove.Ways(entry, limits, python, lambda file: _say_running(file, quiet or json))
+        done, proofs = prove.fix_proven(look, ways, unsafe=unsafe, unproven=unproven)
+        done.plan.write()
     else:
         done = fixing.fix(look, unsafe=unsafe)
-    if write:
-        done.plan.write()
     if json:
         told = {"written": write, "applied": _rows(done.applied), "refused": _refusals(done.refused)}
-        print_json({**told, "files": done.files, "diff": done.plan.diff()})
+        shown = {"to_prove": prove.to_prove(done)} if not write else {"proofs": [one.to_json() for one in proofs]}
+        print_json({**told, **shown, "files": done.files, "diff": done.plan.diff()})
     elif not quiet:
+        print_proofs(proofs, written=done.applied)
         _print_fixes(done, written=write)
+        if not write:
+            print_to_prove(prove.to_prove(done))
     raise typer.Exit(1 if done.files and not write else _code(done.left, zero=True))
+
+
+def _say_running(file: str, silent: bool) -> None:
+    if not silent:
+        err.print(f"running the kernels of {file} in both versions", markup=False)
 
 
 def _settings(
@@ -162,6 +182,7 @@ def _settings(
     baseline: str | None,
     rules: list[str] | None,
     target: str | None,
+    with_strop: bool | None,
 ) -> Settings:
     from strop.source.settings import Settings
 
@@ -170,7 +191,8 @@ def _settings(
             raise Problem("STR001", f"there is no file or folder `{path}`")
     lists = {"select": select, "ignore": ignore, "exclude": exclude, "rules": rules}
     chosen: dict[str, Any] = {name: tuple(value) for name, value in lists.items() if value}
-    return Settings.of(paths, config=config, speculate=speculate, baseline=baseline, target=target, **chosen)
+    said = {"speculate": speculate, "baseline": baseline, "target": target, "with_strop": with_strop}
+    return Settings.of(paths, config=config, **said, **chosen)
 
 
 def _look(

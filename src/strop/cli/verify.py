@@ -90,7 +90,7 @@ def _print(found: Verification) -> None:
     if not graph.graphs:
         out.print("nothing ran as a graph: `strop fix --write` first, or give --fix")
     if found.equal:
-        out.print(f"equal results (largest error {found.largest_error:.1g} of a tensor's scale)")
+        out.print(f"equal results{_compared(found)} (largest error {found.largest_error:.1g} of a tensor's scale)")
         return
     out.print(
         "[bold red]different[/] results"
@@ -99,3 +99,11 @@ def _print(found: Verification) -> None:
     )
     for difference in found.differences:
         out.print(f"  {difference.where}: {difference.message}", markup=False)
+
+
+def _compared(found: Verification) -> str:
+    """Of tests: how much was compared besides their outcomes."""
+    if "tests" not in found.eager.answer:
+        return ""
+    tensors, tests = found.tensors
+    return f": {tensors} tensors of {tests} tests" if tensors else " of tests, without a tensor that could be compared"

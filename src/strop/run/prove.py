@@ -6,7 +6,8 @@ the file that the job names. `benchmarks/adopt_equal.py` calls `Comparison` dire
 
 Every parameter and buffer is random (ones and zeros hide mistakes). Compared are all outputs, the gradients of all
 parameters and inputs, in training and in eval mode, in float64 (where a wrong formula shows at once) and in float32
-(where native kernels run), and whether a checkpoint of the old version loads into the new one and comes back the same.
+(where native kernels run), for inputs of several shapes where they are found, and whether a checkpoint of the old
+version loads into the new one and comes back the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -60,8 +61,8 @@ class Comparison:
         self._joined: tuple[nn.Module, nn.Module] | None = None  #: versions whose parameters have other names
         self._exact: dict[str, dict[str, Tensor]] = {}  #: the original in float64, by what was run
 
-    def models(self, before: nn.Module, after: nn.Module, inputs: Any, *, dtypes: Any = None) -> Outcome:
-        """Two modules that were made alike; `inputs` are a tuple or a dict for their forward."""
+    def models(self, before: nn.Module, after: nn.Module, *inputs: Any, dtypes: Any = None) -> Outcome:
+        """Two modules that were made alike; each of `inputs` is a tuple or a dict for their forward."""
         torch.manual_seed(self.seed)
         randomise(before)
         if not self._load(before, after):
@@ -70,20 +71,27 @@ class Comparison:
             one, two = copy.deepcopy(before).to(dtype), copy.deepcopy(after).to(dtype)
             for model in (one, two):
                 _forget(model)
-            given = _as(inputs, dtype)
-            try:
-                expected = self._expected(one, given)
-            except Exception:
-                if dtype is torch.float32:
-                    raise
-                continue  # the original itself insists on float32
-            if set(dict(one.named_parameters())) != set(dict(two.named_parameters())):
-                self._joined = one, two
-            self._same(expected[0], self._run(two.eval(), given), f"eval, {_name(dtype)}", dtype)
-            with torch.no_grad():
-                self._same(expected[1], self._run(two, given), f"eval without gradients, {_name(dtype)}", dtype)
-            self._train(expected[2], one, two, given, dtype)
+            for number, each in enumerate(inputs):
+                self._both(one, two, _as(each, dtype), dtype, "" if not number else f" of shape {number + 1}")
         return self.outcome
+
+    def _both(self, one: nn.Module, two: nn.Module, given: Any, dtype: Any, shape: str) -> None:
+        """Both versions in eval mode, with and without gradients, and in training, on one input."""
+        try:
+            expected = self._expected(one, given)
+        except Exception:
+            if dtype is torch.float32:
+                raise
+            return  # the original itself insists on float32
+        if set(dict(one.named_parameters())) != set(dict(two.named_parameters())):
+            self._joined = one, two
+        try:
+            self._same(expected[0], self._run(two.eval(), given), f"eval{shape}, {_name(dtype)}", dtype)
+            with torch.no_grad():
+                self._same(expected[1], self._run(two, given), f"eval{shape} without gradients, {_name(dtype)}", dtype)
+            self._train(expected[2], one, two, given, dtype, f"train{shape}")
+        except Exception as error:
+            self._raised(error)
 
     def _expected(self, model: nn.Module, given: Any) -> tuple[dict[str, Tensor], ...]:
         """The original in eval mode, also without gradients (fused kernels go other ways then), and in training."""
@@ -92,26 +100,35 @@ class Comparison:
             plain = self._run(model, given)
         return first, plain, self._run(model.train(), given)
 
-    def functions(self, before: Any, after: Any, inputs: Any) -> Outcome:
+    def functions(self, before: Any, after: Any, *inputs: Any) -> Outcome:
         for dtype in (torch.float64, torch.float32):
-            given = _as(inputs, dtype)
-            first = self._run(before, given)
-            self._same(first, self._run(after, given), _name(dtype), dtype)
+            for number, each in enumerate(inputs):
+                given = _as(each, dtype)
+                first = self._run(before, given)
+                what = f"shape {number + 1}, {_name(dtype)}" if number else f"called, {_name(dtype)}"
+                try:
+                    self._same(first, self._run(after, given), what, dtype)
+                except Exception as error:
+                    self._raised(error)
         return self.outcome
 
-    def _train(self, trained: dict[str, Tensor], one: nn.Module, two: nn.Module, given: Any, dtype: Any) -> None:
+    def _raised(self, error: Exception) -> None:
+        self.outcome.differences.append(f"only the edited version raises {type(error).__name__}: {error}"[:300])
+
+    def _train(
+        self, trained: dict[str, Tensor], one: nn.Module, two: nn.Module, given: Any, dtype: Any, kind: str
+    ) -> None:
         """With dropout as it is; if that drew other random numbers, without."""
         again = self._run(two.train(), given)
-        if not _differences(self._translated(trained), again, TOLERANCE[dtype], self._exact.get("train", {})):
-            self._same(trained, again, f"train, {_name(dtype)}", dtype)
+        if not _differences(self._translated(trained), again, TOLERANCE[dtype], self._exact.get(kind, {})):
+            self._same(trained, again, f"{kind}, {_name(dtype)}", dtype)
             return
         if not _has_dropout(one):
-            self._same(trained, again, f"train, {_name(dtype)}", dtype)
+            self._same(trained, again, f"{kind}, {_name(dtype)}", dtype)
             return
-        for model in (one, two):
-            _without_dropout(model)
-        what = f"train without dropout, {_name(dtype)}"
-        self._same(self._run(one, given), self._run(two, given), what, dtype)
+        what = f"{kind} without dropout, {_name(dtype)}"
+        with _without_dropout(one), _without_dropout(two):
+            self._same(self._run(one, given), self._run(two, given), what, dtype)
 
     def _load(self, before: nn.Module, after: nn.Module) -> bool:
         """A checkpoint of before goes into after, and after's own comes back the same."""
@@ -343,9 +360,16 @@ def _has_dropout(model: nn.Module) -> bool:
     return any(True for _ in _rates(model))
 
 
-def _without_dropout(model: nn.Module) -> None:
-    for owner, name in list(_rates(model)):
+@contextmanager
+def _without_dropout(model: nn.Module) -> Iterator[None]:
+    rates = [(owner, name, getattr(owner, name)) for owner, name in _rates(model)]
+    for owner, name, _ in rates:
         setattr(owner, name, 0.0)
+    try:
+        yield
+    finally:
+        for owner, name, rate in rates:
+            setattr(owner, name, rate)
 
 
 def _rates(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
@@ -411,12 +435,22 @@ def main(job_file: str) -> int:
         sys.path.insert(0, str(Path(__file__).parent))
         guesses = importlib.import_module("prove_guess")
         sys.path.pop(0)
-        answer["proofs"] = guesses.prove(job, sys.modules[__name__])
+        for proof in guesses.prove(job, sys.modules[__name__]):
+            answer["proofs"].append(proof)
+            _answer(job, answer)  # what is known so far, if the time runs out
     except BaseException as error:
         answer["error"] = "".join(traceback.format_exception_only(type(error), error)).strip()[-2000:]
         answer["traceback"] = traceback.format_exc()[-6000:]
-    Path(job["answer"]).write_text(json.dumps(answer), encoding="utf-8")
+    _answer(job, answer)
     return 0
+
+
+def _answer(job: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Written beside it first: whoever reads it never sees half of it."""
+    place = Path(job["answer"])
+    half = place.with_suffix(".part")
+    half.write_text(json.dumps(answer), encoding="utf-8")
+    half.replace(place)
 
 
 def _end_with(parent: int) -> None:

@@ -1,7 +1,8 @@
 """How to make a model and its inputs, when nobody says: by an entry, by a configuration class, by names and trial.
 
-Sizes are small and prime where they can be (a batch of 3, 7 positions), so that dimensions that were confused do not
-happen to fit. A guess counts only if the original accepts it; then both versions get it.
+Sizes are small and do not divide each other where they can be (a batch of 3, 7 positions; then 2 and 12), so that
+dimensions that were confused do not happen to fit. A guess counts only if the original accepts it; then both versions
+get it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,31 @@ import inspect
 import itertools
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-BATCH, LENGTH, WIDTH, HEADS, INNER, VOCABULARY = 3, 7, 48, 3, 29, 101
-_TRIES = 400
+WIDTH, HEADS, INNER, VOCABULARY = 48, 3, 29, 101
+_TRIES = 400  #: of inputs for one model
+_SECONDS = 20.0  #: that are spent on looking for inputs of one model
+
+
+class Shape(NamedTuple):
+    """The sizes of an input that a model does not fix."""
+
+    batch: int
+    length: int
+    image: int
+
+
+SHAPES = Shape(3, 7, 32), Shape(2, 12, 48)
 
 #: a constructor's argument or a field of a configuration, by the words of its name; the first that matches wins
 SIZES: tuple[tuple[str, Any], ...] = (
@@ -49,15 +64,21 @@ SIZES: tuple[tuple[str, Any], ...] = (
 )
 
 
-def prove(job: dict[str, Any], proving: ModuleType) -> list[dict[str, Any]]:
+def prove(job: dict[str, Any], proving: ModuleType) -> Iterator[dict[str, Any]]:
     """Compare both versions of the job's file by every way that it offers; a proof per thing that was run."""
     before = _imported(job)
-    after = proving.load_edited(before, Path(job["after"]).read_text(encoding="utf-8"), job["folder"])
-    proofs: list[dict[str, Any]] = []
+    try:
+        after = proving.load_edited(before, Path(job["after"]).read_text(encoding="utf-8"), job["folder"])
+    except ImportError:
+        raise  # what the kernel needs is not installed here
+    except Exception as error:
+        why = [f"only the edited version raises {type(error).__name__}: {error}"[:300]]
+        yield {"what": "import", "run": job["functions"], "problem": "", "differences": why, "compared": []}
+        return
     wanted = set(job["functions"])
+    left = set(wanted)
     for what, run in _subjects(before, after, job, wanted):
-        reached = wanted - {name for proof in proofs if not proof["problem"] for name in proof["run"]}
-        if not reached and proofs:
+        if not left:
             break
         proof: dict[str, Any] = {"what": what, "run": [], "problem": "", "differences": [], "compared": []}
         torch.manual_seed(job["seed"])
@@ -68,8 +89,8 @@ def prove(job: dict[str, Any], proving: ModuleType) -> list[dict[str, Any]]:
             except Exception as error:
                 proof["problem"] = f"{type(error).__name__}: {error}"[:300]
         proof["run"] = sorted(watch.seen & wanted)
-        proofs.append(proof)
-    return proofs
+        left -= set(() if proof["problem"] else proof["run"])
+        yield proof
 
 
 def _imported(job: dict[str, Any]) -> ModuleType:
@@ -91,7 +112,10 @@ def _subjects(
 ) -> Iterator[tuple[str, Run]]:
     """What can be run, the surest first: the entry, models with a configuration, edited classes, edited functions."""
     if job["entry"]:
-        yield f"entry {job['entry']}", partial(_by_entry, before=before, after=after, entry=job["entry"])
+        yield (
+            f"entry {job['entry']}",
+            partial(_by_entry, before=before, after=after, entry=job["entry"], roots=job["path"]),
+        )
     for name in _configured(before, wanted):
         yield name, partial(_by_configuration, one=getattr(before, name), two=getattr(after, name))
     owners = dict.fromkeys(name.split(".")[0] for name in sorted(wanted))
@@ -108,18 +132,50 @@ def _subjects(
 # ---- by an entry -----------------------------------------------------------------------------------------------------
 
 
-def _by_entry(comparison: Any, before: ModuleType, after: ModuleType, entry: str) -> Any:
-    """A function of the file that returns a model and its inputs (a tuple or a dict)."""
+def _by_entry(comparison: Any, before: ModuleType, after: ModuleType, entry: str, roots: list[str]) -> Any:
+    """A function, of the file or `other.py:function`, that returns a model and its inputs: a tuple, a dict, or a list
+    of several."""
     made = []
     for module in (before, after):
         torch.manual_seed(comparison.seed)
-        found = getattr(module, entry)()
+        with _imported_as(before.__name__, module, roots):
+            found = _entry_function(module, entry)()
         if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], nn.Module)):
             raise TypeError(f"{entry}() must return a model and its inputs")
         made.append(found)
     (one, inputs), (two, _) = made
-    inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
-    return comparison.models(one, two, inputs)
+    given = inputs if isinstance(inputs, list) else [inputs]
+    return comparison.models(one, two, *((each,) if isinstance(each, Tensor) else each for each in given))
+
+
+def _entry_function(module: ModuleType, entry: str) -> Any:
+    file, _, name = entry.rpartition(":")
+    if not file:
+        return getattr(module, name)
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(f"{file} is no Python file")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return getattr(made, name)
+
+
+@contextmanager
+def _imported_as(name: str, module: ModuleType, roots: list[str]) -> Iterator[None]:
+    """What imports the edited file meanwhile gets this version of it: the project's other modules are loaded anew."""
+    kept = {key: one for key, one in sys.modules.items() if _is_under(one, roots) and one is not module}
+    for key in kept:
+        del sys.modules[key]
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        sys.modules.update(kept)
+
+
+def _is_under(module: Any, roots: list[str]) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and "site-packages" not in file and any(file.startswith(f"{r}/") for r in roots if r)
 
 
 # ---- by a configuration ----------------------------------------------------------------------------------------------
@@ -142,8 +198,9 @@ def _by_configuration(comparison: Any, one: Any, two: Any) -> Any:
         config._attn_implementation = "eager"
     torch.manual_seed(comparison.seed)
     before, after = one(config), two(config)
-    inputs = _accepted(before.eval(), dict(_named_inputs(before.forward)))
-    return comparison.models(before, after, inputs)
+    inputs = [_accepted(before.eval(), dict(_named_inputs(before.forward, SHAPES[0])))]
+    more = [dict(_named_inputs(before.forward, shape)) for shape in SHAPES[1:]]
+    return comparison.models(before, after, *inputs, *(given for given in more if _takes(before, given)))
 
 
 def _small_configuration(kind: Any) -> Any:
@@ -157,17 +214,17 @@ def _small_configuration(kind: Any) -> Any:
     return config
 
 
-def _named_inputs(forward: Any) -> Iterator[tuple[str, Any]]:
+def _named_inputs(forward: Any, shape: Shape) -> Iterator[tuple[str, Any]]:
     signature = inspect.signature(forward)
     for name in signature.parameters:
         if name in ("input_ids", "decoder_input_ids"):
-            yield name, torch.randint(3, VOCABULARY - 2, (BATCH, LENGTH))
+            yield name, torch.randint(3, VOCABULARY - 2, (shape.batch, shape.length))
         elif name == "attention_mask" and "input_ids" in signature.parameters:
-            mask = torch.ones(BATCH, LENGTH, dtype=torch.long)
-            mask[0, LENGTH - 2 :] = 0
+            mask = torch.ones(shape.batch, shape.length, dtype=torch.long)
+            mask[0, shape.length - 2 :] = 0
             yield name, mask
         elif name == "pixel_values":
-            yield name, torch.randn(BATCH, 3, 32, 32)
+            yield name, torch.randn(shape.batch, 3, shape.image, shape.image)
 
 
 def _accepted(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -204,9 +261,9 @@ def _by_class(comparison: Any, before: ModuleType, after: ModuleType, name: str)
             problem = problem or error
             continue
         inputs = _found_inputs(model.eval(), model.forward)
-        if inputs is not None:
+        if inputs:
             torch.manual_seed(comparison.seed)
-            return comparison.models(model, getattr(after, name)(**arguments(after)), inputs)
+            return comparison.models(model, getattr(after, name)(**arguments(after)), *inputs)
     raise problem or TypeError(f"no inputs were found that {name} takes")
 
 
@@ -284,13 +341,17 @@ def _size(name: str) -> Any:
 
 def _by_function(comparison: Any, before: Any, after: Any) -> Any:
     inputs = _found_inputs(before, before)
-    if inputs is None:
+    if not inputs:
         raise TypeError(f"no inputs were found that {before.__name__} takes")
-    return comparison.functions(before, after, inputs)
+    return comparison.functions(before, after, *inputs)
 
 
-def _found_inputs(function: Any, signature: Any) -> dict[str, Any] | None:
-    """The first of many inputs that the original takes; parameters of one kind get tensors of one shape."""
+def _found_inputs(function: Any, signature: Any) -> list[dict[str, Any]]:
+    """The first of many inputs that the original takes, in each shape that it takes; empty if there is none.
+
+    Parameters of one kind get tensors of one shape.
+    """
+    end = time.monotonic() + _SECONDS
     parameters = [
         p for p in inspect.signature(signature).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
@@ -299,13 +360,19 @@ def _found_inputs(function: Any, signature: Any) -> dict[str, Any] | None:
     for names in [required, *([*required, name] for name in optional), [*required, *optional]]:
         kinds = dict.fromkeys(_kind(name) for name in names)
         for width in _widths(function):
-            choices = [range(len(list(_candidates(kind, width)))) for kind in kinds]
+            choices = [range(len(list(_candidates(kind, width, SHAPES[0])))) for kind in kinds]
             for chosen in itertools.islice(itertools.product(*choices), _TRIES):
                 which = dict(zip(kinds, chosen))
-                given = {name: list(_candidates(_kind(name), width))[which[_kind(name)]] for name in names}
-                if _takes(function, given):
-                    return given
-    return None
+                if time.monotonic() > end:
+                    return []
+                if _takes(function, _chosen(names, which, width, SHAPES[0])):
+                    found = [_chosen(names, which, width, shape) for shape in SHAPES]
+                    return [found[0], *(given for given in found[1:] if _takes(function, given))]
+    return []
+
+
+def _chosen(names: list[str], which: dict[str, int], width: int, shape: Shape) -> dict[str, Any]:
+    return {name: list(_candidates(_kind(name), width, shape))[which[_kind(name)]] for name in names}
 
 
 def _takes(function: Any, given: dict[str, Any]) -> bool:
@@ -342,30 +409,31 @@ def _kind(name: str) -> str:
     return next((kind for kind, pattern in _KINDS if re.search(pattern, name.lower())), "states")
 
 
-def _candidates(kind: str, width: int) -> Iterator[Any]:
+def _candidates(kind: str, width: int, shape: Shape) -> Iterator[Any]:
     """Tensors that a parameter of this kind may want, the likely ones first."""
+    batch, length, image = shape
     head = max(width // HEADS, 2) // 2 * 2
     if kind == "ids":
-        yield torch.randint(0, VOCABULARY, (BATCH, LENGTH))
-        yield torch.randint(0, 2, (BATCH, LENGTH))
+        yield torch.randint(0, VOCABULARY, (batch, length))
+        yield torch.randint(0, 2, (batch, length))
     if kind == "mask":
-        hidden = torch.zeros(BATCH, 1, 1, LENGTH)
-        hidden[0, :, :, LENGTH - 2 :] = -1e4
+        hidden = torch.zeros(batch, 1, 1, length)
+        hidden[0, :, :, length - 2 :] = -1e4
         yield hidden
         yield hidden < 0
-        yield torch.randn(1, HEADS, LENGTH, LENGTH)
-        yield torch.ones(BATCH, LENGTH)
+        yield torch.randn(1, HEADS, length, length)
+        yield torch.ones(batch, length)
         yield None
     if kind == "angle":
-        yield torch.randn(BATCH, LENGTH, head)
-        yield torch.randn(LENGTH, head)
-        yield torch.randn(BATCH, LENGTH, width)
+        yield torch.randn(batch, length, head)
+        yield torch.randn(length, head)
+        yield torch.randn(batch, length, width)
     if kind == "heads":
-        yield torch.randn(BATCH, HEADS, LENGTH, head)
-    yield torch.randn(BATCH, LENGTH, width)
-    yield torch.randn(BATCH, LENGTH, INNER)
-    yield torch.randn(BATCH, 3, 32, 32)
-    yield torch.randn(BATCH, 8, 13, 13)
-    yield torch.randn(BATCH, HEADS, LENGTH, head)
-    yield torch.randn(BATCH, width)
-    yield torch.randint(0, 5, (BATCH, LENGTH))
+        yield torch.randn(batch, HEADS, length, head)
+    yield torch.randn(batch, length, width)
+    yield torch.randn(batch, length, INNER)
+    yield torch.randn(batch, 3, image, image)
+    yield torch.randn(batch, 8, image - 19, image - 19)
+    yield torch.randn(batch, HEADS, length, head)
+    yield torch.randn(batch, width)
+    yield torch.randint(0, 5, (batch, length))

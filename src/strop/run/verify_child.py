@@ -38,7 +38,10 @@ def main(job_file: str) -> int:
     watch = _Watch(eager=job["eager"])
     sys.meta_path.insert(0, watch)
     try:
-        {"function": _run_function, "script": _run_script, "tests": _run_tests}[job["kind"]](job, answer, arrays)
+        if job["kind"] == "tests":
+            _run_tests(job, answer, arrays, watch)
+        else:
+            {"function": _run_function, "script": _run_script}[job["kind"]](job, answer, arrays)
     except BaseException as error:
         if isinstance(error, SystemExit) and not error.code:
             pass
@@ -116,16 +119,22 @@ def _run_script(job: dict[str, Any], answer: dict[str, Any], arrays: dict[str, A
     answer["results"] = [_plain(kept, "0", arrays, 0)]
 
 
-def _run_tests(job: dict[str, Any], answer: dict[str, Any], arrays: dict[str, Any]) -> None:
+def _run_tests(job: dict[str, Any], answer: dict[str, Any], arrays: dict[str, Any], watch: _Watch) -> None:
     try:
         import pytest
     except ModuleNotFoundError:
         raise ModuleNotFoundError("the tests are run by pytest, which is not installed for this Python") from None
-    _seed(job["seed"])
     outcomes: dict[str, str] = {}
     times: dict[str, float] = {}
+    tensors = _recorder()
+    watch.record(tensors)
 
-    class Recorder:
+    class Outcomes:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_setup(self, item: Any) -> None:
+            _seed(job["seed"])
+            tensors.begin(item.nodeid)
+
         def pytest_runtest_logreport(self, report: Any) -> None:
             if report.when == "call" or report.outcome != "passed":
                 outcomes[report.nodeid] = report.outcome
@@ -133,13 +142,24 @@ def _run_tests(job: dict[str, Any], answer: dict[str, Any], arrays: dict[str, An
                 times[report.nodeid] = report.duration
 
     began = time.perf_counter()
-    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", *job["arguments"], job["file"]]
-    code = int(pytest.main(arguments, plugins=[Recorder()]))
+    root = f"--rootdir={job['path'][0]}"  # tests of a copy have the names of the original's
+    arguments = ["-q", root, "-p", "no:cacheprovider", "-p", "no:randomly", *job["arguments"], job["file"]]
+    code = int(pytest.main(arguments, plugins=[Outcomes()]))
     answer["first_seconds"] = time.perf_counter() - began
     answer["seconds"], answer["cpu_seconds"] = [sum(times.values())], [time.process_time()]
     answer["tests"] = outcomes
+    answer["recorded"] = tensors.seen
+    arrays.update(tensors.arrays)
     if code not in (0, 1):
         raise RuntimeError(f"pytest ended with code {code}: nothing was collected, or it was called wrongly")
+
+
+def _recorder() -> Any:
+    """What keeps the tensors of tests, from the file beside this one."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    module = importlib.import_module("verify_record")
+    sys.path.pop(0)
+    return module.Recorder(_array)
 
 
 class _Watch(importlib.abc.MetaPathFinder):
@@ -149,10 +169,24 @@ class _Watch(importlib.abc.MetaPathFinder):
         self.eager = eager
         self.busy = False
         self.traced: list[Any] = []
-        self.after = {
+        self.after: dict[str, Callable[[Any], None]] = {
             "torch": self._torch,
             "torch._inductor.config": self._inductor,
             "tensorflow": self._tensorflow,
+        }
+
+    def record(self, tensors: Any) -> None:
+        """Let a recorder see the frameworks as they are imported."""
+        framework = self.after["torch"]
+
+        def torch(module: Any) -> None:
+            framework(module)
+            tensors.torch(module)
+
+        self.after |= {
+            "torch": torch,
+            "numpy.testing": tensors.numpy_testing,
+            "keras.src.layers.layer": tensors.keras_layer,
         }
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:

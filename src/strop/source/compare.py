@@ -33,6 +33,7 @@ def compare(one: Seen, two: Seen, tolerance: float) -> tuple[list[Difference], f
     before, after = one.answer.get("results", []), two.answer.get("results", [])
     for number, (a, b) in enumerate(zip(before, after), 1):
         found += _values(a, b, f"call {number}", one, two, tolerance, errors)
+    found += _recorded(one, two, tolerance, errors)
     found += _printed(one.printed, two.printed)
     return found[:_MOST], max(errors)
 
@@ -49,6 +50,38 @@ def _tests(one: Seen, two: Seen) -> Iterator[Difference]:
         a, b = before.get(name, "not run"), after.get(name, "not run")
         if a != b:
             yield Difference(name, f"{a} eagerly, {b} as graphs")
+
+
+def _recorded(one: Seen, two: Seen, tolerance: float, errors: list[float]) -> Iterator[Difference]:
+    """The tensors of each test, by what they are. A graph hides what happens inside: then one list is part of both."""
+    before, after = one.answer.get("recorded", {}), two.answer.get("recorded", {})
+    for test in sorted({*before, *after}):
+        lists = before.get(test, []), after.get(test, [])
+        for what in dict.fromkeys(record["what"] for records in lists for record in records):
+            a, b = ([record for record in records if record["what"] == what] for records in lists)
+            if len(a) == len(b):
+                for number, (old, new) in enumerate(zip(a, b), 1):
+                    where = f"{test}: {what}" + (f", call {number}" if len(a) > 1 else "")
+                    yield from _records(old, new, where, one, two, tolerance, errors)
+                continue
+            missing = _outside(a, b, one, two, tolerance) if len(a) < len(b) else _outside(b, a, two, one, tolerance)
+            if missing:
+                yield Difference(f"{test}: {what}", "a result of one run is none of the other's")
+
+
+def _outside(few: list[Any], many: list[Any], one: Seen, two: Seen, tolerance: float) -> bool:
+    """Whether some of a few records are not found among many, in order."""
+    left = iter(many)
+    return not all(any(not [*_records(a, b, "", one, two, tolerance, [])] for b in left) for a in few)
+
+
+def _records(
+    a: Any, b: Any, where: str, one: Seen, two: Seen, tolerance: float, errors: list[float]
+) -> Iterator[Difference]:
+    if a["shape"] != b["shape"]:
+        yield Difference(where, f"shape {a['shape']} eagerly, {b['shape']} as graphs")
+    else:
+        yield from _tensors(one.arrays[a["at"]], two.arrays[b["at"]], where, tolerance, errors)
 
 
 def _values(

@@ -59,6 +59,9 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     imports: tuple[str, ...] = ()  #: import statements that the edits need, such as `import torch`
     estimated_gain: float | None = None  #: how many times faster, where that can be said
+    gain_reason: str = ""  #: what the estimate rests on, in words
+    assumptions: tuple[str, ...] = ()  #: what must hold for the edits to be right
+    worth: float = 0.0  #: what it saves, in the units of `hybridize/operations.py`: findings are sorted by it
 
     @property
     def fixable(self) -> bool:
@@ -106,12 +109,14 @@ class Scan:
     lines: int = 0
     files: int = 0
     followed: list[str] = field(default_factory=list)  #: files outside the scan that were read for what they define
+    notes: list[str] = field(default_factory=list)  #: what holds for the whole scan: why nothing is said of something
 
     def to_json(self) -> dict[str, Any]:
         return {
             "functions": [_function(function) for function in self.functions],
             "findings": [_finding(finding) for finding in self.findings],
             "skipped": [asdict(skipped) for skipped in self.skipped],
+            "notes": self.notes,
         }
 
 
@@ -142,4 +147,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "safety": finding.safety,
         "fixable": finding.fixable,
         "estimated_gain": finding.estimated_gain,
+        "gain_reason": finding.gain_reason,
+        "assumptions": list(finding.assumptions),
+        "worth": round(finding.worth, 2),
     }

@@ -37,9 +37,18 @@ def wanted(scan: Scan, *, unsafe: bool) -> list[Finding]:
     return [finding for finding in scan.findings if finding.fixable and finding.safety in allowed]
 
 
-def fix(look: Callable[[], Scan], *, unsafe: bool, accept: Callable[[Finding], bool] = lambda finding: True) -> Fixed:
-    """Plan edits and look again until a round changes nothing; findings that `accept` turns down are left alone."""
-    done = Fixed(Plan(), left=look())
+def fix(
+    look: Callable[[], Scan],
+    *,
+    unsafe: bool,
+    accept: Callable[[Finding], bool] = lambda finding: True,
+    first: Scan | None = None,
+) -> Fixed:
+    """Plan edits and look again until a round changes nothing; findings that `accept` turns down are left alone.
+
+    `first` is what is found in the files as they are, where somebody has looked already.
+    """
+    done = Fixed(Plan(), left=look() if first is None else first)
     for _ in range(_ROUNDS):
         with pretending(_contents(done.plan)):
             planned = plan(filter(accept, wanted(done.left, unsafe=unsafe)))

@@ -3,12 +3,15 @@
     proof = prove(file, text, findings)        # what was run, what was compared, the largest difference
     proof.verified                             # the edited functions that ran and gave the same
 
+    done, proofs = fix_proven(look, unsafe=False)   # what `strop fix --write` writes
+
 The process (`run/prove.py`) makes models from an entry that the user names, from configuration classes, or by guessing
 from names; a function that nothing reached is "not verified", and said to be.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 import tempfile
@@ -20,6 +23,7 @@ from typing import Any
 
 from strop.core.problem import Problem
 from strop.source import fixing
+from strop.source.code import walk
 from strop.source.facts import Finding, Scan
 from strop.source.fixing import Fixed
 from strop.source.verify import Job, Limits, module_of, tail, watched
@@ -62,6 +66,10 @@ class Proof:
         ran = {name for one in self.subjects if not one.differences and not one.problem for name in one.run}
         return ran - self.different
 
+    def accepted(self, unproven: bool) -> set[str]:
+        """The functions whose edits may be written."""
+        return set(self.functions) - self.different if unproven else self.verified
+
     @property
     def not_verified(self) -> list[str]:
         return [name for name in self.functions if name not in self.verified and name not in self.different]
@@ -81,7 +89,8 @@ class Proof:
         owner = name.split(".")[0]
         problems = [one.problem for one in self.subjects if one.problem and one.what == owner]
         problems += [one.problem for one in self.subjects if one.problem]
-        return problems[0] if problems else "nothing that could be made runs it; `--entry` names a function that does"
+        why = problems[0] if problems else "nothing that could be made runs it"
+        return f"{why}; `--entry` names a function that returns a model that runs it, and inputs"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -100,64 +109,86 @@ def is_provable(finding: Finding) -> bool:
     return finding.code.startswith("STR7")
 
 
+@dataclass(frozen=True)
+class Ways:
+    """How to run things."""
+
+    entry: str = ""  #: a function that returns a model and its inputs
+    limits: Limits = field(default_factory=Limits)  #: of each file
+    python: str = sys.executable
+    tell: Callable[[str], None] = lambda file: None  #: what is told of each file before it is run
+
+
+def fix_proven(
+    look: Callable[[], Scan], ways: Ways | None = None, *, unsafe: bool, unproven: bool = False
+) -> tuple[Fixed, list[Proof]]:
+    """The kernels that were run and found equal, beside edits of other kinds as they are planned without a proof.
+
+    `unproven` also takes kernels that could not be run; what was run and differs is never taken. Nothing is run where
+    no kernel is to be adopted.
+    """
+    ways = ways or Ways()
+    first = look()
+    known: dict[tuple[str, str], Proof] = {}
+    turned_down: set[tuple[str, str]] = set()
+    made: dict[str, Proof] = {}
+    for _ in range(_ROUNDS):
+        open = partial(_is_open, turned_down=frozenset(turned_down))
+        done = fixing.fix(look, unsafe=unsafe, accept=open, first=first)
+        if not done.files:
+            break
+        tried = proofs(done, ways, known)
+        made |= {proof.file: proof for proof in tried if proof.file not in made}
+        bad = {(p.file, name) for p in tried for name in p.functions if name not in p.accepted(unproven)}
+        if not bad:
+            break
+        turned_down |= bad
+    else:
+        turned_down |= {(p.file, name) for p in tried for name in p.functions}
+    whole = fixing.fix(look, unsafe=unsafe, accept=partial(_is_taken, done=done, down=turned_down), first=first)
+    return whole, list(made.values())
+
+
+def to_prove(done: Fixed) -> list[str]:
+    """The functions whose kernels have to be run before they are written."""
+    return list(dict.fromkeys(f"{f.place.file}:{f.function}" for f in done.applied if is_provable(f)))
+
+
 def _is_open(finding: Finding, turned_down: frozenset[tuple[str, str]]) -> bool:
     return is_provable(finding) and (finding.place.file, finding.function) not in turned_down
 
 
-def _is_proven_or_other(finding: Finding, proven: frozenset[tuple[str, str]]) -> bool:
-    return not is_provable(finding) or (finding.place.file, finding.function) in proven
+def _is_taken(finding: Finding, done: Fixed, down: set[tuple[str, str]]) -> bool:
+    """Edits of other kinds, and kernels of functions whose edits were all run or accepted without."""
+    key = finding.place.file, finding.function
+    return not is_provable(finding) or (
+        key not in down and any((f.place.file, f.function) == key for f in done.applied)
+    )
 
 
-def proofs(done: Fixed, *, entry: str = "", limits: Limits | None = None, python: str = sys.executable) -> list[Proof]:
-    """A proof for every file that adopted kernels change."""
+def proofs(done: Fixed, ways: Ways | None = None, known: dict[tuple[str, str], Proof] | None = None) -> list[Proof]:
+    """A proof for every file that adopted kernels change; `known` are those of texts that were tried before."""
+    known = {} if known is None else known
     found = []
     for file in done.files:
         findings = [f for f in done.applied if is_provable(f) and any(e.place.file == file for e in f.edits)]
+        after = done.plan.after[file]
+        if findings and (file, after) not in known:
+            known[file, after] = prove(file, after, findings, ways)
         if findings:
-            found.append(prove(file, done.plan.after[file], findings, entry=entry, limits=limits, python=python))
+            found.append(known[file, after])
     return found
 
 
-def fix_verified(
-    look: Callable[[], Scan],
-    *,
-    unsafe: bool,
-    entry: str = "",
-    limits: Limits | None = None,
-    python: str = sys.executable,
-) -> tuple[Fixed, list[Proof]]:
-    """The kernels that were run and found equal; edits of other kinds are planned as they are without a proof."""
-    turned_down: set[tuple[str, str]] = set()
-    made: list[Proof] = []
-    for _ in range(_ROUNDS):
-        done = fixing.fix(
-            look,
-            unsafe=unsafe,
-            accept=partial(_is_open, turned_down=frozenset(turned_down)),
-        )
-        made = proofs(done, entry=entry, limits=limits, python=python)
-        bad = {(p.file, name) for p in made for name in p.functions if name not in p.verified}
-        if not bad:
-            break
-        turned_down |= bad
-    proven = frozenset((p.file, name) for p in made for name in p.verified)
-    whole = fixing.fix(look, unsafe=unsafe, accept=partial(_is_proven_or_other, proven=proven))
-    return whole, made
-
-
-def prove(
-    file: str,
-    after: str,
-    findings: Sequence[Finding],
-    *,
-    entry: str = "",
-    limits: Limits | None = None,
-    python: str = sys.executable,
-) -> Proof:
+def prove(file: str, after: str, findings: Sequence[Finding], ways: Ways | None = None) -> Proof:
     """Run a file as it is on disk and as `after` says, and compare."""
-    limits = limits or Limits()
+    ways = ways or Ways()
     functions = tuple(dict.fromkeys(finding.function for finding in findings))
     path = Path(file).resolve()
+    if runs_when_imported(path):
+        error = 'its program runs when it is imported; under `if __name__ == "__main__":` it would not'
+        return Proof(file, functions, error=error, findings=tuple(findings))
+    ways.tell(file)
     module, root = module_of(path)
     with tempfile.TemporaryDirectory(prefix="strop-prove-") as folder:
         text_file, answer_file, task_file = (Path(folder) / name for name in ("after.py", "answer.json", "job.json"))
@@ -169,21 +200,21 @@ def prove(
             "after": str(text_file),
             "folder": folder,
             "functions": functions,
-            "entry": entry,
-            "seed": limits.seed,
+            "entry": _entry(ways.entry),
+            "seed": ways.limits.seed,
             "answer": str(answer_file),
         }
         task_file.write_text(json.dumps(task), encoding="utf-8")
         printed_file, errors_file = Path(folder) / "printed.txt", Path(folder) / "errors.txt"
         job = Job("proof", file, str(path), module)
         with printed_file.open("wb") as printed, errors_file.open("wb") as errors:
-            command = [python, "-X", "utf8", "-c", _START, str(_CHILD), str(task_file)]
+            command = [ways.python, "-X", "utf8", "-c", _START, str(_CHILD), str(task_file)]
             try:
-                code = watched(command, printed, errors, limits, job, "in both versions")
+                code = watched(command, printed, errors, ways.limits, job, "in both versions")
+                error = f"the process ended with code {code}: {_last(errors_file)}"
             except Problem as problem:
-                return Proof(file, functions, error=problem.message, findings=tuple(findings))
+                error = problem.message
         if not answer_file.exists():
-            error = f"the process ended with code {code}: {tail(errors_file)}"
             return Proof(file, functions, error=error, findings=tuple(findings))
         answer = json.loads(answer_file.read_text(encoding="utf-8"))
     subjects = tuple(
@@ -199,3 +230,44 @@ def prove(
         for one in answer["proofs"]
     )
     return Proof(file, functions, subjects, answer["error"] or "", tuple(findings))
+
+
+def _entry(entry: str) -> str:
+    """`function` of the file itself, or `other.py:function` with the whole path."""
+    file, colon, name = entry.rpartition(":")
+    return f"{Path(file).resolve()}:{name}" if colon else name
+
+
+def _last(errors: Path) -> str:
+    """Why a process ended, in one line."""
+    line = tail(errors).strip().rpartition("\n")[2]
+    if "No module named 'torch'" in line:
+        return "PyTorch is not installed for this Python; `--python` names the one that has the project's packages"
+    return line
+
+
+def runs_when_imported(path: Path) -> bool:
+    """Whether a file is a script: its module level trains, or calls a function that it defines."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return False
+    defined = {s.name for s in body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    return any(_runs(statement, defined) for statement in body)
+
+
+def _runs(statement: ast.stmt, defined: set[str]) -> bool:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or _is_main(statement):
+        return False
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        called = statement.value.func
+        if isinstance(called, ast.Name) and called.id in defined:
+            return True
+    trains = (n.func.attr for n in walk([statement]) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    return any(name in ("backward", "zero_grad", "fit", "parse_args") for name in trains)
+
+
+def _is_main(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == "__name__" for node in walk([statement.test])
+    )

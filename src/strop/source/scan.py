@@ -36,6 +36,8 @@ class Options(Protocol):
     @property
     def target(self) -> str: ...
     @property
+    def with_strop(self) -> bool: ...
+    @property
     def select(self) -> tuple[str, ...]: ...
 
 
@@ -47,6 +49,7 @@ class Defaults:
     max_lines = files.MAX_LINES
     rules: tuple[str, ...] = ()
     target = "cpu"
+    with_strop = False
     select: tuple[str, ...] = ()
 
 
@@ -77,7 +80,7 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kind = QuickProject if kernels_only(options.select) else Project
     project = kind(names, roots, max_lines=options.max_lines)
     beside = project.beside()
-    kernels = adopt.findings(beside, options.rules, options.target, options.select)
+    kernels = adopt.findings(beside, options.rules, options.target, options.select, options.with_strop)
     result = Scan() if kernels_only(options.select) else _interpreted(project, options)
     result.findings += kernels
     result.skipped = project.skipped

@@ -12,6 +12,7 @@ max-lines = 50000
 baseline = "strop-baseline.json"
 rules = ["tools/rules"]             # folders with rules of your own for kernels to adopt
 target = "cpu"                      # or "cuda": which kernels are worth adopting
+with-strop = true                   # also Strop's own kernels, which the program then imports
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Settings:
     baseline: str | None = None
     rules: tuple[str, ...] = ()
     target: str = "cpu"
+    with_strop: bool = False
     root: str = field(default=".", compare=False)  #: the folder of pyproject.toml
 
     @classmethod

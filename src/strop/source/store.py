@@ -84,6 +84,7 @@ def _dump(scan: Scan, followed: dict[str, str]) -> dict[str, Any]:
         "skipped": [[s.file, s.code, s.message, s.line] for s in scan.skipped],
         "lines": scan.lines,
         "files": scan.files,
+        "notes": scan.notes,
         "followed": followed,
         "names": names.known,
     }
@@ -105,6 +106,9 @@ def _finding(finding: Finding, names: _Names) -> list[Any]:
         [[names.place(edit.place), edit.text] for edit in finding.edits],
         list(finding.imports),
         finding.estimated_gain,
+        finding.gain_reason,
+        list(finding.assumptions),
+        finding.worth,
     ]
 
 
@@ -129,14 +133,15 @@ def _load(stored: dict[str, Any]) -> tuple[Scan, dict[str, str]]:
         return Place(names[at[0]], at[1], at[2], at[3], at[4])
 
     scan = Scan(lines=stored["lines"], files=stored["files"], followed=list(stored["followed"]))
+    scan.notes = list(stored["notes"])
     for facts, reasons in stored["functions"]:
         function = Function(**dict(zip(_FACTS, facts)))
         function.reasons = [Reason(c, m, place(at), tuple(place(p) for p in chain)) for c, m, at, chain in reasons]
         scan.functions.append(function)
-    for code, rule, at, function_name, message, safety, edits, imports, gain in stored["findings"]:
+    for code, rule, at, function_name, message, safety, edits, imports, gain, *more in stored["findings"]:
         changes = tuple(Edit(place(where), text) for where, text in edits)
-        scan.findings.append(
-            Finding(code, rule, place(at), function_name, message, safety, changes, tuple(imports), gain)
-        )
+        why, assumptions, worth = more
+        known = code, rule, place(at), function_name, message, safety, changes, tuple(imports), gain
+        scan.findings.append(Finding(*known, why, tuple(assumptions), worth))
     scan.skipped = [Skipped(*row) for row in stored["skipped"]]
     return scan, dict(stored["followed"])

@@ -132,7 +132,8 @@ def _meaning(unit: _Unit) -> str:
         (file, digest_of(file)) for folder in settings.rules for file in sorted(map(str, Path(folder).glob("*.rule")))
     ]
     asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
-    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, roots))
+    kernels = (settings.target, settings.with_strop, rules, asked)
+    return repr((settings.speculate, settings.hints, settings.max_lines, kernels, roots))
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:

@@ -85,6 +85,13 @@ class Verification:
         return not self.differences
 
     @property
+    def tensors(self) -> tuple[int, int]:
+        """How many tensors of how many tests were compared; outcomes say little of numbers."""
+        both = [run.answer.get("recorded", {}) for run in (self.eager, self.graph)]
+        counts = [min(len(both[0][test]), len(both[1].get(test, ()))) for test in both[0]]
+        return sum(counts), sum(map(bool, counts))
+
+    @property
     def speedup(self) -> float:
         return self.eager.seconds / self.graph.seconds if self.graph.seconds else 1.0
 
@@ -108,6 +115,7 @@ class Verification:
             "deterministic": self.deterministic,
             "differences": [vars(difference) for difference in self.differences],
             "largest_error": self.largest_error,
+            "tensors_of_tests": self.tensors[0],
             "speedup": self.speedup,
             "cpu_speedup": self.cpu_speedup,
             "pays_after_calls": self.pays_after,

@@ -26,7 +26,7 @@ def edited(tmp_path):
     def run(body):
         file = tmp_path / "model.py"
         file.write_text(HEAD + textwrap.dedent(body))
-        look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)])))  # noqa: E731
+        look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), strop=True))  # noqa: E731
         done = fix(look, unsafe=True)
         return done.plan.after.get(str(file), file.read_text()).removeprefix(HEAD)
 

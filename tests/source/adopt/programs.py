@@ -34,7 +34,8 @@ def matches(
     tmp_path: Path, source: str, *, target: str = "cpu", family: str = "", folders: tuple[str, ...] = ()
 ) -> list[Match]:
     """All matches of a program, also of rules that are off by default."""
-    rules = [rule for rule in rulebook.load(folders) if target in rule.targets]
+    chosen = [rule.allowed(strop=True) for rule in rulebook.load(folders) if target in rule.targets]
+    rules = [rule for rule in chosen if rule is not None]
     if family:
         rules = [rule for rule in rules if rule.family == family]
     return find.in_project(project(tmp_path, source), rules)

@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from functools import partial
 
 import pytest
 
@@ -15,13 +16,13 @@ HEAD = "import math\n\nimport torch\nfrom torch import nn\nimport torch.nn.funct
 
 @pytest.fixture
 def fixed(tmp_path):
-    """The text after all safe edits, and the messages of what was left."""
+    """The text after all safe edits (or also those that rest on assumptions), and the messages of what was left."""
 
-    def run(body, head=HEAD):
+    def run(body, head=HEAD, unsafe=False):
         file = tmp_path / "model.py"
         file.write_text(head + textwrap.dedent(body))
-        look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)])))  # noqa: E731
-        done = fix(look, unsafe=False)
+        look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), strop=True))  # noqa: E731
+        done = fix(look, unsafe=unsafe)
         text = done.plan.after.get(str(file), file.read_text())
         ast.parse(text)
         return text.removeprefix(head), [finding.message for finding in done.left.findings]
@@ -101,7 +102,8 @@ def test_names_that_were_bound_again_are_not_confused(fixed):
 
 
 def test_attention_with_a_mask_that_may_be_missing(fixed):
-    text, _ = fixed("""
+    text, _ = fixed(
+        """
         class Attention(nn.Module):
             def __init__(self, p):
                 super().__init__()
@@ -115,7 +117,9 @@ def test_attention_with_a_mask_that_may_be_missing(fixed):
                 weights = F.softmax(scores, dim=-1)
                 weights = self.drop(weights)
                 return torch.matmul(weights, v)
-    """)
+    """,
+        unsafe=True,
+    )
     assert "attn_mask=mask" in text and "scale=self.scale" in text and "if mask is not None" not in text
     assert "dropout_p=self.drop.p if self.drop.training else 0.0" in text
 
@@ -168,23 +172,27 @@ def test_a_second_run_changes_nothing(fixed, tmp_path):
 def test_line_ends_and_tabs_are_kept(tmp_path):
     file = tmp_path / "model.py"
     file.write_bytes(b"import torch\r\n\r\n\r\ndef act(x):\r\n\ts = torch.sigmoid(x)\r\n\treturn x * s\r\n")
-    done = fix(lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]))), unsafe=False)
+    done = fix(lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), strop=True)), unsafe=False)
     done.plan.write()
     data = file.read_bytes()
     assert b"\treturn torch.nn.functional.silu(x)\r\n" in data and b"\n" not in data.replace(b"\r\n", b"")
 
 
 def test_what_where_keeps_is_not_hidden(fixed):
-    text, _ = fixed("""
+    text, _ = fixed(
+        """
         def attend(q, k, v, keep):
             scores = torch.where(keep, q @ k.transpose(-2, -1), -1e9)
             return torch.softmax(scores, dim=-1) @ v
-    """)
-    assert "attn_mask=torch.where(keep, torch.zeros((), dtype=q.dtype), -1e9)" in text
+    """,
+        unsafe=True,
+    )
+    assert "attn_mask=torch.where(keep, torch.zeros((), dtype=q.dtype), torch.finfo(q.dtype).min)" in text
 
 
 def test_a_buffer_that_holds_one_number_hides_scores(fixed):
-    text, _ = fixed("""
+    text, _ = fixed(
+        """
         class Attention(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -195,8 +203,10 @@ def test_a_buffer_that_holds_one_number_hides_scores(fixed):
                 scores = torch.where(keep, scores, self.low.to(scores.dtype))
                 weights = torch.softmax(scores, dim=-1).to(v.dtype)
                 return torch.matmul(weights, v)
-    """)
-    assert "torch.where(keep, torch.zeros((), dtype=q.dtype), self.low.to(q.dtype))" in text
+    """,
+        unsafe=True,
+    )
+    assert "torch.where(keep, torch.zeros((), dtype=q.dtype), torch.finfo(q.dtype).min)" in text
 
 
 CONVOLUTION = """
@@ -225,8 +235,8 @@ def test_no_grad_is_replaced_as_a_decorator_where_nothing_is_kept(tmp_path):
         "import torch\n\n\n@torch.no_grad()\ndef score(model, x):\n    return model(x).sum().item()\n\n\n"
         "@torch.no_grad()\ndef reset(model):\n    model.weight.normal_()\n"
     )
-    look = lambda: Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), asked=["STR778"]))  # noqa: E731
-    done = fix(look, unsafe=True)
+    look = partial(adopt.findings, asked=["STR778"])
+    done = fix(lambda: Scan(findings=look(QuickProject([str(file)], [str(file)]))), unsafe=True)
     assert "@torch.inference_mode()\ndef score" in done.plan.after[str(file)]
     assert "@torch.no_grad()\ndef reset" in done.plan.after[str(file)]
     assert any("works in place" in finding.message for finding in done.left.findings)

@@ -16,9 +16,12 @@ from strop.source.project import Project
 
 
 def findings(
-    project: Project, rules: Sequence[str] = (), target: str = "cpu", asked: Sequence[str] = ()
+    project: Project, rules: Sequence[str] = (), target: str = "cpu", asked: Sequence[str] = (), strop: bool = False
 ) -> list[Finding]:
-    """What could be adopted in a project's scanned files; `rules` are folders, `asked` codes that shall run anyway."""
+    """What could be adopted in a project's scanned files; `rules` are folders, `asked` codes that shall run anyway.
+
+    `strop` allows kernels of Strop's own, which the edited program then imports.
+    """
     from strop.source.adopt.report import findings as found
 
-    return found(project, rules, target, asked)
+    return found(project, rules, target, asked, strop)

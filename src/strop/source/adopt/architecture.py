@@ -171,6 +171,12 @@ class Graph:
                 found.append(name)
         return found
 
+    def value(self, name: str, at: int) -> Node | None:
+        """What one of the function's own variables holds when evaluation has come to number `at`."""
+        history = self.bindings.get(name, [])
+        index = bisect_right(history, at, key=_moment) - 1
+        return history[index][1] if index >= 0 else None
+
     def returned(self, node: Node) -> ast.stmt | None:
         """The statement that returns this value as it is, if one does."""
         return next((statement for value, statement in self.returns if value is node), None)

@@ -10,6 +10,7 @@ from strop.source.adopt.architecture import Graph, Match, Node, Refusal
 from strop.source.adopt.build import Many, Value
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.guards import GUARDS
+from strop.source.adopt.hooks import bypassed, watched
 from strop.source.adopt.language.rule import Rule
 from strop.source.adopt.match import Kinds, Matcher
 from strop.source.adopt.scope import Scope
@@ -30,7 +31,19 @@ def in_project(architecture: Architecture, rules: Sequence[Rule]) -> list[Match]
     for match in kept:
         if match.rule.define:
             match.refusals += list(itertools.islice(scope.refusals(match), 3))
+        elif match.rule.use:
+            _respect_hooks(match)
     return kept
+
+
+def _respect_hooks(match: Match) -> None:
+    """A layer that is called no more must not be one that somebody watches."""
+    for layer in bypassed(match):
+        place, named = watched(layer)
+        if named:
+            match.refusals.append(Refusal(f"{place} hooks `{layer.path}`, which would not be called", match.place))
+        elif place:
+            match.assumptions.append(f"nothing hooks `{layer.path}` ({place} registers hooks)")
 
 
 def in_graph(graph: Graph, rules: Iterable[Rule]) -> list[Match]:
@@ -104,9 +117,11 @@ def _stands(match: Match) -> bool:
         why = GUARDS[guard.name](match, *guard.arguments)
         if guard.negated:
             why = "" if why else f"not {guard.name}"
-        if why and not guard.refuses:
+        if why and guard.assumes:
+            match.assumptions.append(why)
+        elif why and not guard.refuses:
             return False
-        if why:
+        elif why:
             match.refusals.append(Refusal(why, match.place))
     return True
 

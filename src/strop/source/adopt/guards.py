@@ -11,6 +11,8 @@ from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.build import same as is_same
 from strop.source.adopt.callers import callers
 from strop.source.adopt.flow import exclusive
+from strop.source.adopt.masks import is_finite, shows_diagonal
+from strop.source.adopt.ranks import rank
 from strop.source.code import Module, walk
 
 Check = Callable[..., str]
@@ -335,6 +337,75 @@ def hides(match: Match, name: str) -> str:
     if node.kind == "symbol" and ("finfo" in node.text or "inf" in node.text):
         return ""
     return f"hidden scores become `{node.text or node.value}`, which may still count where a whole row is hidden"
+
+
+@guard
+def vector(match: Match, name: str) -> str:
+    """The parameter `x` is not known to have other than one dimension."""
+    found = _parameter_rank(_node(match, name))
+    return "" if found in (None, 1) else f"`{name}` has {found} dimensions"
+
+
+@guard
+def vector_known(match: Match, name: str) -> str:
+    """The parameter `x` is made with one dimension."""
+    node = _node(match, name)
+    return "" if node is None or _parameter_rank(node) is not None else f"`{_plain(node).text}` has one dimension"
+
+
+def _parameter_rank(node: Node | None) -> int | None:
+    definition = _plain(node).definition if node is not None else None
+    made = next(iter(definition.arguments.values()), None) if definition is not None else None
+    return None if made is None else rank(_plain(made))
+
+
+@guard
+def over_last(match: Match, name: str) -> str:
+    """A softmax takes the last dimension, a transpose the last two, as far as the number of dimensions is known."""
+    node = _node(match, name)
+    if node is None:
+        return ""
+    wanted, found = _wanted_rank(node), rank(node)
+    if wanted in (None, 1, 2) or (found is not None and wanted not in (0, found)):
+        return f"line {node.place.line} takes other dimensions than the last"
+    return ""
+
+
+@guard
+def rank_known(match: Match, name: str) -> str:
+    """The number of dimensions that makes a dimension the last one is known."""
+    node = _node(match, name)
+    wanted = 0 if node is None else _wanted_rank(node) or 0
+    if node is None or not wanted or wanted in (rank(node), *map(rank, node.users)):
+        return ""
+    return f"line {node.place.line} has {wanted} dimensions"
+
+
+def _wanted_rank(node: Node) -> int | None:
+    """With how many dimensions an operation takes the last one or two; 0 if with any, None if with no number."""
+    dims = [node.attribute(key) for key in ("dim", "dim0", "dim1") if key in node.attributes]
+    if not dims or not all(isinstance(dim, int) for dim in dims):
+        return None
+    counted = [dim for dim in dims if dim >= 0]
+    if len(counted) == 2 or (counted and len(dims) == 1):
+        whole = max(counted) + 1
+    else:
+        whole = counted[0] + (2 if -1 in dims else 1) if counted else 0
+    last = {(dim + whole) % whole if whole else dim for dim in dims}
+    wanted = set(range(whole - len(dims), whole)) if whole else set(range(-len(dims), 0))
+    return whole if last == wanted else None
+
+
+@guard
+def leaves_some(match: Match, hide: str, shown: str, *masks: str) -> str:
+    """Something of each row stays visible: a triangle with its diagonal, or numbers that are added and are finite."""
+    hidden, seen, added = _node(match, hide), _node(match, shown), [_node(match, mask) for mask in masks]
+    whole = hidden is None or shows_diagonal(hidden, hides=True)
+    whole = whole and (seen is None or shows_diagonal(seen, hides=False))
+    rest = [mask for mask in added if mask is not None and not is_finite(mask)]
+    if whole and not rest:
+        return ""
+    return "no row of scores is hidden completely"
 
 
 @guard

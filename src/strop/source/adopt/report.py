@@ -18,8 +18,8 @@ from strop.source.project import Project
 _SAFETY: dict[str, Safety] = {"exact": "safe", "close": "safe", "training": "safe-if", "eval": "safe-if"}
 
 
-def findings(project: Project, rules: Sequence[str], target: str, asked: Sequence[str]) -> list[Finding]:
-    chosen = wanted(known(rules), target, asked)
+def findings(project: Project, rules: Sequence[str], target: str, asked: Sequence[str], strop: bool) -> list[Finding]:
+    chosen = wanted(known(rules), target, asked, strop)
     architecture = Architecture(project)
     sources: dict[str, Source] = {}
     return [finding(match, sources) for match in find.in_project(architecture, chosen)]
@@ -33,9 +33,10 @@ def known(folders: Sequence[str]) -> tuple[Rule, ...]:
     return rules
 
 
-def wanted(rules: Sequence[Rule], target: str, asked: Sequence[str] = ()) -> list[Rule]:
-    """The rules that pay on a target, and those that are asked for by their code."""
-    return [rule for rule in rules if target in rule.targets and (rule.default or rule.code in asked)]
+def wanted(rules: Sequence[Rule], target: str, asked: Sequence[str] = (), strop: bool = False) -> list[Rule]:
+    """The rules that pay on a target, and those that are asked for by their code; `strop` allows its own kernels."""
+    chosen = [rule for rule in rules if target in rule.targets and (rule.default or rule.code in asked)]
+    return [rule for one in chosen if (rule := one.allowed(strop)) is not None]
 
 
 def finding(match: Match, sources: dict[str, Source] | None = None) -> Finding:
@@ -54,9 +55,12 @@ def finding(match: Match, sources: dict[str, Source] | None = None) -> Finding:
             match.refusals.append(Refusal(refused.reason, refused.place))
     why = "; ".join(dict.fromkeys(refusal.reason for refusal in match.refusals))
     message = (rule.message or rule.title) + (f" (not edited: {why})" if why else "")
+    assumptions = tuple(dict.fromkeys(match.assumptions))
+    safety = "safe-if" if assumptions else _SAFETY[rule.safety]
     return Finding(
-        rule.code, rule.name, match.place, match.code.name, message, _SAFETY[rule.safety], edits, imports, rule.gain
-    )
+        rule.code, rule.name, match.place, match.code.name, message, safety, edits, imports, rule.gain,
+        assumptions=assumptions,
+    )  # fmt: skip
 
 
 def added_arguments(match: Match) -> Edit:
@@ -88,13 +92,17 @@ def describe(rule: Rule) -> str:
     lines = [f"Family: {rule.family}.  Safety: {close[rule.safety]}."]
     if rule.gain is not None:
         lines.append(f"Estimated gain: {rule.gain:g} times on {' and '.join(rule.targets)}.")
+    if rule.strop_gain is not None:
+        lines.append(f"With `--with-strop`: {rule.strop_gain:g} times, by Strop's own kernel.")
+    elif rule.needs_strop:
+        lines.append("Only with `--with-strop`: the edited program imports Strop.")
     if rule.requires:
         lines.append(f"Requires: {', '.join(rule.requires)}.")
     if "cpu" not in rule.targets:
         lines.append("Only with `--target cuda`.")
     elif not rule.default:
         lines.append("Off unless it is asked for.")
-    if not rule.use and not rule.define:
+    if not rule.use and not rule.strop_use and not rule.define:
         lines.append("Reported, never edited.")
     return "\n".join(lines)
 

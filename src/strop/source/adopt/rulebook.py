@@ -57,7 +57,7 @@ def _check(rule: Rule, others: Iterable[Rule]) -> None:
 
 def matches_itself(rule: Rule) -> bool:
     """Is the pattern found in what the replacement writes?"""
-    for _, template in rule.use:
+    for _, template in (*rule.use, *rule.strop_use):
         text = _GROUP.sub("", template)
         text = re.sub(r"\[\[(?:\$\w+:)?(.*?)\]\]", r"\1", text.replace("$$", ""))
         names = sorted(set(re.findall(r"\$(\w+)", text)))

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.synth_dead import Dead, blocks
-from strop.source.adopt.synth_effects import assigned_inside, change_in_between
+from strop.source.adopt.synth_effects import assigned_inside, change_in_between, names_of_one_value
 from strop.source.adopt.synth_state import checkpoint_shim
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
 from strop.source.code import Code, Module, walk
@@ -81,6 +81,7 @@ class _Synthesis:
         self._definitions()
         self._uses()
         if not _only_adds(match):
+            self._nothing_merged()
             self._nothing_forgotten()
             self._nothing_overtaken()
             self._remove_dead()
@@ -111,6 +112,12 @@ class _Synthesis:
             changed = _changed_in_place(node)
             if changed is not None and id(changed) not in inner:
                 raise CannotWrite(f"line {node.place.line} works in place on what others may see", node.place)
+
+    def _nothing_merged(self) -> None:
+        """What the source calls by two names stays two operands."""
+        names = names_of_one_value(self.match)
+        if names is not None:
+            raise CannotWrite(f"`{names[0]}` and `{names[1]}` would become one operand", self.match.place)
 
     def _nothing_overtaken(self) -> None:
         """What was computed earlier is now computed where its result is: nothing may have changed on the way."""

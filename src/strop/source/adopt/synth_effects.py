@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable
 
 from strop.source.adopt.architecture import Match
+from strop.source.code import walk
 
 
 def change_in_between(match: Match) -> ast.AST | None:
@@ -18,6 +19,29 @@ def change_in_between(match: Match) -> ast.AST | None:
     for node in match.code.walk():
         if _writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
             return node
+    return None
+
+
+def names_of_one_value(match: Match) -> tuple[str, str] | None:
+    """Two names of the source that the analysis takes for one value, both read by a match.
+
+    They may be one value; if the analysis is wrong, the replacement would take one of them twice.
+    """
+    graph = match.graph
+    inside = {id(node) for node in (*match.nodes, *match.skipped)}
+    held: dict[int, str] = {}
+    for node in match.nodes:
+        if node.code is not graph.code or node.chain or node.expression is None:
+            continue
+        for read in walk([node.expression]):
+            if not isinstance(read, ast.Name) or read.id not in graph.bindings:
+                continue
+            value = graph.value(read.id, node.number)
+            if value is None or value.is_scalar or id(value) in inside:
+                continue
+            other = held.setdefault(id(value), read.id)
+            if other != read.id:
+                return other, read.id
     return None
 
 

@@ -22,6 +22,7 @@ from strop.source.facts import Place
 
 _PART = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)(?::(?P<argument>[A-Za-z_]\w*))?")
 _GROUP = re.compile(r"\[\[(?:(?P<not>!?)\$(?P<test>\w+):)?(?P<body>(?:(?!\[\[|\]\]).)*)\]\]", re.DOTALL)
+_CHEAP = re.compile(r"[\w.+-]+")  #: a name, an attribute or a number, which may be said twice
 _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant, ast.Tuple, ast.List, ast.Dict)
 #: constructor arguments of `torch.nn` layers that they keep as attributes
 _KEPT = frozenset({
@@ -147,6 +148,7 @@ class Words:
         self.relied: list[Node] = []  #: values that the text takes from a name: whoever binds it has to stay
         self.moved: list[Node] = []  #: values whose expression is written out again
         self.mentioned: set[str] = set()  #: metavariables that the text has taken up
+        self.repeated: set[str] = set()  #: metavariables that the current template says more than once
         self.said: dict[str, Node] = {}  #: names that the text says, and what they must hold
 
     def fill(self, template: str, *, constructing: bool = False) -> str:
@@ -157,6 +159,8 @@ class Words:
             if found is None:
                 break
             text = text[: found.start()] + self._group(found) + text[found.end() :]
+        said = [part["name"] for part in _PART.finditer(text)]
+        self.repeated = {name for name in said if name and said.count(name) > 1}
         return _PART.sub(lambda part: self._part(part, text, constructing), text)
 
     def _group(self, found: re.Match[str]) -> str:
@@ -187,6 +191,8 @@ class Words:
         if name in self.layers or node.kind in ("layer", "parameter"):
             return self.path(node, constructing)
         said = self.value(node)
+        if name in self.repeated and not _CHEAP.fullmatch(said):
+            raise CannotWrite(f"`{name}` would be computed more than once", node.place)
         return said if _stands_alone(text, part.start(), part.end()) else parenthesised(said)
 
     def receiver(self, constructing: bool = False) -> str:
@@ -218,6 +224,8 @@ class Words:
     def _argument(self, name: str, node: Node, argument: str, constructing: bool) -> str:
         if argument == "function":
             return self._called(node)
+        if argument == "lowest":
+            return self._lowest(node)
         definition = node.definition if name in self.layers else None
         if definition is None:
             found = node.attributes.get(argument)
@@ -234,6 +242,14 @@ class Words:
         if argument in _KEPT and definition.made_by.startswith("torch.nn."):
             return f"{self.path(node, constructing)}.{argument}"
         raise CannotWrite(f"`{argument}` of `{definition.path}` is not known here", definition.place)
+
+    def _lowest(self, node: Node) -> str:
+        """What hides a score when it is added: −inf and limits of dtypes as they are, other numbers as the lowest one,
+        in which every score disappears, so that a row of them is as even as it was."""
+        value = _without_conversions(node)
+        if not (isinstance(value.value, (int, float)) and abs(value.value) < float("inf")):
+            return self.value(node)
+        return f"torch.finfo({parenthesised(self.value(self.match.bound['q']))}.dtype).min"
 
     def _constructor_argument(self, definition: Definition, argument: str) -> str:
         """An argument as the constructor's call says it, or its default."""
@@ -402,6 +418,12 @@ class Words:
         if isinstance(node.expression, ast.expr) and node.code is self.at.code:
             return self.source(node.code).segment(node.expression)
         raise CannotWrite(f"{_said(node)} cannot be written as a literal", node.place)
+
+
+def _without_conversions(node: Node) -> Node:
+    while node.kind in ("cast", "clone", "contiguous") and node.inputs:
+        node = node.inputs[0]
+    return node.number_held or node
 
 
 def _rate_of(dropout: Node) -> Node | None:

@@ -14,8 +14,10 @@ from strop.source.adopt.language.lexer import Line, Token, tokens
 from strop.source.adopt.language.rule import Expression, Guard, Layer, Pattern, Rule
 from strop.source.adopt.operations import KINDS, LAYERS
 
-_HEADERS = ("family", "title", "safety", "gain", "target", "default", "order", "requires", "message", "through")
-_BLOCKS = ("pattern", "where", "refuse unless", "use", "define", "state", "import")
+_HEADERS = (
+    "family", "title", "safety", "gain", "strop-gain", "target", "default", "order", "requires", "message", "through"
+)  # fmt: skip
+_BLOCKS = ("pattern", "where", "refuse unless", "assume unless", "use", "use with strop", "define", "state", "import")
 _SAFETIES = ("exact", "close", "training", "eval")
 _TARGETS = ("cpu", "cuda")
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
@@ -56,7 +58,10 @@ class _Parser:
         added = {line.text.split()[1] for line in draft.blocks.get("define", ()) if line.text.split()[0] == "add"}
         known[1].update(added)
         safety, tolerance = self._safety(draft)
-        use = tuple(self._use(line, known[1]) for line in draft.blocks.get("use", ()))
+        use, own = (
+            tuple(self._use(line, known[1]) for line in draft.blocks.get(block, ()))
+            for block in ("use", "use with strop")
+        )
         self._check_imports(draft)
         return Rule(
             name=name,
@@ -67,6 +72,7 @@ class _Parser:
             patterns=patterns,
             guards=tuple(self._guards(draft, known[1])),
             use=use,
+            strop_use=own,
             define=tuple(self._define(line, known[1]) for line in draft.blocks.get("define", ())),
             state=tuple(tuple(re.split(r"[\s=+]+", line.text.strip())) for line in draft.blocks.get("state", ())),
             imports=tuple(line.text.strip() for line in draft.blocks.get("import", ())),
@@ -75,6 +81,7 @@ class _Parser:
             requires=tuple(draft.headers["requires"][1].split()) if "requires" in draft.headers else (),
             targets=self._targets(draft),
             gain=self._number(draft, "gain"),
+            strop_gain=self._number(draft, "strop-gain"),
             default=self._choice(draft, "default", ("on", "off"), "on") == "on",
             message=draft.headers["message"][1] if "message" in draft.headers else "",
             order=int(self._number(draft, "order") or 100),
@@ -222,9 +229,9 @@ class _Parser:
         return Pattern(left, tuple(layers.values()))
 
     def _guards(self, draft: _Draft, known: set[str]) -> Iterator[Guard]:
-        for block in ("where", "refuse unless"):
+        for block in ("where", "refuse unless", "assume unless"):
             for line in draft.blocks.get(block, ()):
-                yield _Reader(line, {}, {}, set()).guard(self.guards, known, refuses=block != "where")
+                yield _Reader(line, {}, {}, set()).guard(self.guards, known, block.partition(" ")[0])
 
     # -- replacements ----------------------------------------------------------------------------------------------
 
@@ -260,7 +267,7 @@ class _Parser:
             if not line.text.strip().startswith(("import ", "from ")) or not words:
                 raise line.problem("an import is written as in Python", len(line.text) - len(line.text.lstrip()))
             bound |= {word.partition(".")[0] for word in words}
-        for line in (*draft.blocks.get("use", ()), *draft.blocks.get("define", ())):
+        for line in (line for block in ("use", "use with strop", "define") for line in draft.blocks.get(block, ())):
             for found in re.finditer(r"(?<![\w.$\"'])([A-Za-z_]\w*)\.\w+", line.text.partition("=>")[2] or line.text):
                 if found[1] not in bound and found[1] != "self":
                     column = line.text.index(found[0])
@@ -417,7 +424,7 @@ class _Reader:
             raise self.problem(f"there is no layer `{token.text}`", token, near)
         return dotted
 
-    def guard(self, guards: frozenset[str], known: set[str], *, refuses: bool) -> Guard:
+    def guard(self, guards: frozenset[str], known: set[str], block: str) -> Guard:
         negated = self.at("name", "not")
         if negated:
             self.take()
@@ -433,7 +440,7 @@ class _Reader:
                     f"the pattern binds no `{child.name}`", child.place.column, _nearest(child.name, known)
                 )
             given.append(child.name if child.kind == "variable" else child.value)
-        return Guard(name.text, tuple(given), name.place, refuses, negated)
+        return Guard(name.text, tuple(given), name.place, block == "refuse", block == "assume", negated)
 
 
 def _names(pattern: Pattern) -> set[str]:

@@ -83,12 +83,14 @@ class Expression:
 
 @dataclass(frozen=True)
 class Guard:
-    """`name(arguments)`, a check of `guards.py`. Without it there is no match; with `refuses` only no fix."""
+    """`name(arguments)`, a check of `guards.py`. Without it there is no match; with `refuses` only no fix,
+    with `assumes` a fix that rests on what it says."""
 
     name: str
     arguments: tuple[Any, ...]  #: names of metavariables, and constants
     place: Place = field(default=Place("", 0), compare=False)
     refuses: bool = False  #: under `refuse unless:`
+    assumes: bool = False  #: under `assume unless:`
     negated: bool = False
 
 
@@ -122,6 +124,7 @@ class Rule:
     patterns: tuple[Pattern, ...]
     guards: tuple[Guard, ...] = ()
     use: tuple[tuple[tuple[str, ...], str], ...] = ()
+    strop_use: tuple[tuple[tuple[str, ...], str], ...] = ()  #: with Strop's own kernels, where they are allowed
     define: tuple[tuple[str, str, str], ...] = ()
     state: tuple[tuple[str, ...], ...] = ()
     imports: tuple[str, ...] = ()
@@ -130,7 +133,21 @@ class Rule:
     requires: tuple[str, ...] = ()  #: `torch>=2.4`, `cuda`, `strop.kernels`
     targets: tuple[Target, ...] = ("cpu", "cuda")
     gain: float | None = None  #: how many times faster on the CPU, forward and backward
+    strop_gain: float | None = None  #: the same with Strop's own kernels
     default: bool = True  #: reported without being asked for
     message: str = ""  #: the finding's text; `$x` is replaced by the source of `x`
     order: int = 100  #: of overlapping matches the smaller order wins, then the larger match, then the name
     file: str = ""
+
+    def allowed(self, strop: bool) -> Rule | None:
+        """The rule as it is offered where an import of Strop in the edited program is allowed, or not."""
+        if strop and self.strop_use:
+            return replace(self, use=self.strop_use, gain=self.strop_gain or self.gain)
+        if not strop and (self.needs_strop or any("strop." in template for _, template in self.use)):
+            return None
+        return self
+
+    @property
+    def needs_strop(self) -> bool:
+        """Strop's own kernels are all that it offers."""
+        return not self.use and (bool(self.strop_use) or "strop.kernels" in self.requires)
