@@ -32,6 +32,8 @@ class Format(str, Enum):
     html = "html"
 
 
+_BEST = 10  #: findings that are printed unless `--all` is given
+
 Paths = Annotated[list[str], typer.Argument(help="Files and folders to read; they are never imported or run.")]
 Select = Annotated[list[str] | None, typer.Option(help="Only codes that begin so, such as STR15; repeatable.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="No codes that begin so; repeatable.")]
@@ -64,6 +66,9 @@ def scan(
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write the report to this file.")] = None,
     verdicts: Annotated[bool, typer.Option("--verdicts", help="Print every function's verdict and reasons.")] = False,
     statistics: Annotated[bool, typer.Option("--statistics", help="Count rules, verdicts and reasons.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Print every finding; without it, the ten that are worth most.")
+    ] = False,
     select: Select = None,
     ignore: Ignore = None,
     exclude: Exclude = None,
@@ -98,7 +103,7 @@ def scan(
         if not quiet:
             out.print(f"{count} finding{'s' if count != 1 else ''} stored in {write_baseline}", markup=False)
         raise typer.Exit(_code(found, zero=True))
-    _print_report(found, chosen, output, verdicts, statistics, quiet)
+    _print_report(found, chosen, output, verdicts, statistics, quiet, None if every or output else _BEST)
     raise typer.Exit(_code(found, exit_zero))
 
 
@@ -231,13 +236,17 @@ def _progress(silent: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 def _print_report(
-    found: Scan, chosen: Format, output: str | None, verdicts: bool, statistics: bool, quiet: bool
+    found: Scan, chosen: Format, output: str | None, verdicts: bool, statistics: bool, quiet: bool, limit: int | None
 ) -> None:
     from strop.source import reports
 
     if chosen is Format.text:
         colour = output is None and out.is_terminal
-        report = reports.statistics(found) if statistics else reports.text(found, colour=colour, verdicts=verdicts)
+        report = (
+            reports.statistics(found)
+            if statistics
+            else reports.text(found, colour=colour, verdicts=verdicts, limit=limit)
+        )
     else:
         report = reports.FORMATS[chosen.value](found)
     if output is None:

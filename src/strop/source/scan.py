@@ -10,11 +10,13 @@ from typing import Any, Protocol
 
 from strop.source import adopt, files
 from strop.source.adopt.names import QuickProject
+from strop.source.advice import combine, standing
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
-from strop.source.hybridize import sites, tensorflow
+from strop.source.hybridize import tensorflow
 from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
+from strop.source.hybridize.torch_findings import Advice, advise
 from strop.source.interpret import Program
 from strop.source.project import Project
 from strop.source.values import forget
@@ -80,9 +82,11 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kind = QuickProject if kernels_only(options.select) else Project
     project = kind(names, roots, max_lines=options.max_lines)
     beside = project.beside()
-    kernels = adopt.findings(beside, options.rules, options.target, options.select, options.with_strop)
-    result = Scan() if kernels_only(options.select) else _interpreted(project, options)
-    result.findings += kernels
+    found = adopt.findings(beside, options.rules, options.target, options.select, options.with_strop)
+    kernels = standing(found, project, options.select)
+    result, torch = (Scan(), Advice()) if kernels_only(options.select) else _interpreted(project, options)
+    fitting, result.notes = combine(torch, kernels, project, options.select)
+    result.findings += fitting
     result.skipped = project.skipped
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
@@ -91,12 +95,12 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     return result
 
 
-def _interpreted(project: Project, options: Options) -> Scan:
+def _interpreted(project: Project, options: Options) -> tuple[Scan, Advice]:
     program = Program(project, hints=options.hints, speculate=options.speculate)
     program.run()
-    result = judge(program)
+    found = judge(program, options.target)
     program.release()
-    return result
+    return found
 
 
 def kernels_only(select: Sequence[str]) -> bool:
@@ -104,12 +108,13 @@ def kernels_only(select: Sequence[str]) -> bool:
     return bool(select) and all(code.startswith("STR7") for code in select)
 
 
-def judge(program: Program) -> Scan:
-    """Facts and verdicts of every function of a program that has run."""
+def judge(program: Program, target: str = "cpu") -> tuple[Scan, Advice]:
+    """Facts and verdicts of every function of a program that has run, TensorFlow's findings, and PyTorch's advice."""
     effects = Effects(program)
     judged = {id: judge_function(program, effects, id) for id in program.functions}
-    findings = [*only_outermost(program, judged), *sites.findings(program)]
-    return Scan([facts for facts, _ in judged.values()], findings)
+    return Scan([facts for facts, _ in judged.values()], only_outermost(program, judged)), advise(
+        program, judged, target
+    )
 
 
 def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:

@@ -18,9 +18,11 @@ from pathlib import Path
 
 from strop.core.cache import Cache
 from strop.source.baseline import beyond_baseline, on_changed_lines
-from strop.source.facts import Scan, Skipped
+from strop.source.facts import Finding, Scan, Skipped
 from strop.source.files import GAVE_UP, Text, decode, find, pretended, pretending, read_bytes
+from strop.source.hybridize.operations import WORTH_SAYING
 from strop.source.ignore import apply_ignores
+from strop.source.requirements import pins
 from strop.source.settings import Settings
 from strop.source.store import Store, digest_of, key_of
 from strop.source.units import groups, units
@@ -78,13 +80,21 @@ def _filtered(
     skipped = {s.file for s in scan.skipped}
     looked_at = [file for file, data in contents.items() if b"strop:" in data and file not in skipped]
     findings = apply_ignores(findings, looked_at, reading=reading, active=lambda code: settings.wants(code, ""))
-    findings = [f for f in findings if settings.wants(f.code, f.place.file)]
+    findings = [f for f in findings if settings.wants(f.code, f.place.file) and _is_worth_saying(f, settings)]
+    findings.sort(key=lambda finding: -finding.worth)
     if settings.baseline is not None:
         findings = beyond_baseline(settings.baseline, findings)
     if changed_since is not None:
         findings = on_changed_lines(findings, changed_since, paths[0] if paths else ".")
     scan.findings = findings
     return scan
+
+
+def _is_worth_saying(finding: Finding, settings: Settings) -> bool:
+    """Kernels whose estimate is small are reported to those who ask for them by their code."""
+    if not finding.code.startswith("STR7") or finding.estimated_gain is None:
+        return True
+    return finding.estimated_gain >= WORTH_SAYING or finding.code.startswith(settings.select or "-")
 
 
 def _scanned(
@@ -133,7 +143,8 @@ def _meaning(unit: _Unit) -> str:
     ]
     asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
     kernels = (settings.target, settings.with_strop, rules, asked)
-    return repr((settings.speculate, settings.hints, settings.max_lines, kernels, roots))
+    versions = [(pin.text, pin.file, pin.line) for pin in pins(unit.roots, "torch")]
+    return repr((settings.speculate, settings.hints, settings.max_lines, kernels, roots, versions))
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:
@@ -212,6 +223,7 @@ def _gather(scans: Iterable[Scan], skipped: Sequence[Skipped]) -> Scan:
         whole.followed += scan.followed
         whole.lines += scan.lines
         whole.files += scan.files
+        whole.notes += [note for note in scan.notes if note not in whole.notes]
     whole.functions.sort(key=lambda function: (function.file, function.line, function.function))
     whole.findings.sort(key=lambda finding: (finding.place, finding.code, finding.message))
     whole.skipped.sort(key=lambda skip: (skip.file, skip.line))

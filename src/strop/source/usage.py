@@ -43,7 +43,8 @@ class Use:
 
 
 def uses(code: Code, generous: bool = False) -> dict[str, Use]:
-    """The parameters that are used like tensors, lists of tensors, or dicts of tensors.
+    """The parameters that are used like tensors, lists of tensors, or dicts of tensors. What a constructor takes are
+    settings, unless it is used like nothing but a tensor.
 
     `generous` is for functions that take little else, such as `forward`: there, any name will do for a weak use.
     """
@@ -70,6 +71,7 @@ def _uses(code: Code, generous: bool) -> dict[str, Use]:
         name: use
         for name, use in weak.items()
         if name not in found and name not in other and (generous or name in NAMES or name.endswith(ENDINGS))
+        if code.short != "__init__"
     }
     return {**found, **named}
 
@@ -134,6 +136,11 @@ def _call(node: ast.Call, names: set[str]) -> Iterator[tuple[str, str, Use]]:
     called = ast.unparse(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else ""
     if isinstance(node.func, ast.Name) and node.func.id in names:
         yield node.func.id, "other", Use("tensor", node.lineno, called)
+    if called == "isinstance" and len(node.args) == 2 and _names_plain_types(node.args[1]):
+        for argument in node.args[:1]:
+            if isinstance(argument, ast.Name) and argument.id in names:
+                yield argument.id, "other", Use("tensor", node.lineno, ast.unparse(node))
+        return
     first, last = called.partition(".")[0], called.rpartition(".")[2]
     from_torch = first in ("torch", "F", "TF") or called.startswith("nn.functional.")
     for index, argument in enumerate(node.args):
@@ -151,6 +158,11 @@ def _call(node: ast.Call, names: set[str]) -> Iterator[tuple[str, str, Use]]:
             yield argument.id, "strong", Use("tensor", node.lineno, ast.unparse(node))
         else:
             yield argument.id, "weak", Use("tensor", node.lineno, ast.unparse(node))
+
+
+def _names_plain_types(node: ast.expr) -> bool:
+    names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return bool(names) and names <= {"str", "int", "float", "bool", "bytes"}
 
 
 def _truths(test: ast.expr, names: set[str]) -> Iterator[tuple[str, str, Use]]:

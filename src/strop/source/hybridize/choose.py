@@ -21,6 +21,7 @@ from strop.source.hybridize.breaks import breaks, own_breaks
 from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.parameters import computes_tensors
 from strop.source.hybridize.syntax import guards_of, node_at, reaching
+from strop.source.hybridize.worth import layer_of, library_targets
 from strop.source.interpret import Program
 from strop.source.values import Unknown
 
@@ -52,6 +53,7 @@ class Stranger:
     place: Place
     chain: tuple[Place, ...]
     argument: bool  #: it was passed in or computed, and may well be traceable; else: a library without a model
+    package: str = ""  #: it is a layer of this package
 
 
 @dataclass
@@ -112,14 +114,20 @@ def _unseen(program: Program, code: Code) -> Iterator[Stranger]:
     for event in program.events(code.id):
         if not isinstance(event, Call) or event.functions:
             continue
-        unseen = [t for t in event.targets if program.apis.find(t) is None and lookup(program, code, event, t) is None]
+        targets = library_targets(program, event)
+        unseen = [t for t in targets if program.apis.find(t) is None and lookup(program, code, event, t) is None]
         unseen = [t for t in unseen if not t.startswith(("strop.", "builtins."))]
-        atoms = event.callee.atoms if event.callee is not None and not event.targets else ()
+        atoms = event.callee.atoms if event.callee is not None and not targets else ()
         unknown = [atom for atom in atoms if isinstance(atom, Unknown)]
         if not unseen and not unknown:
             continue
         reached = guards_of(program, code).reached(event.place)[0]
         if reached == "never" or guards_of(program, code).is_raising(event.place):
+            continue
+        layers = [layer for atom in unknown if (layer := layer_of(atom))]
+        if layers and len(layers) == len(unknown) and not unseen:
+            package = layers[0].partition(".")[0]
+            yield Stranger(f"layers of `{package}`", event.place, (), True, package)
             continue
         known = all(t.startswith(TRACEABLE) for t in unseen) and not any(_from_library(atom) for atom in unknown)
         argument = known or reached == "maybe"
@@ -127,8 +135,8 @@ def _unseen(program: Program, code: Code) -> Iterator[Stranger]:
 
 
 def _from_library(atom: Unknown) -> bool:
-    """A call into a library without a model gave it, so nothing in this project says what it is."""
-    return atom.why.startswith("result of `")
+    """A call into a library without a model gave it, and it is no layer: nothing says what it is."""
+    return atom.why.startswith("result of `") and not layer_of(atom)
 
 
 def _text(program: Program, code: Code, event: Call, unseen: list[str]) -> str:
@@ -154,6 +162,11 @@ def is_candidate(program: Program, id: str) -> bool:
         return True
     ancestors = ancestor_names(program, code.cls)
     return not any(name in ancestors or name.rpartition(".")[2] in ancestors for name in _NOT_TENSORS)
+
+
+def is_nested(code: Code) -> bool:
+    """A function in a function, which is made anew at every call."""
+    return code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef))
 
 
 def is_covered(program: Program, id: str, seen: frozenset[str] = frozenset()) -> str | None:

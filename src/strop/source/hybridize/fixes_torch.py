@@ -43,6 +43,7 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     safety: Safety = "unsafe"
     imports: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 NO_FIX = Fix()
@@ -116,7 +117,9 @@ def _replaced(
     place = Place(first.file, first.line, first.column, last.end_line, last.end_column)
     text = form.format(f"torch.where({ast.unparse(test)}, {ast.unparse(yes)}, {ast.unparse(no)})")
     same = _is_plain(yes) and _is_plain(no) and _names(yes) == _names(no) and len(_names(yes)) == 1
-    return Fix((Edit(place, text),), "safe" if same else "safe-if", ("import torch",))
+    if same:
+        return Fix((Edit(place, text),), "safe", ("import torch",))
+    return Fix((Edit(place, text),), "safe-if", ("import torch",), ("both sides have the same shape and dtype",))
 
 
 def _is_pure(program: Program, code: Code, node: ast.expr) -> bool:
@@ -239,7 +242,7 @@ def _guarded(program: Program, code: Code, b: Break) -> Fix:
     column = parent.col_offset
     place = Place(code.module.file, parent.lineno, column, parent.lineno, column)
     text = "if not torch.compiler.is_compiling():\n" + " " * (column + 4)
-    return Fix((Edit(place, text),), "safe-if", ("import torch",))
+    return Fix((Edit(place, text),), "safe-if", ("import torch",), ("nobody needs the text once it is compiled",))
 
 
 # -- numbers as arguments ----------------------------------------------------------------------------------------------
@@ -261,6 +264,8 @@ def lifted_numbers(program: Program, code: Code) -> list[Finding]:
                 "safe-if",
                 edits,
                 ("import torch",),
+                assumptions=("the function computes the same with a tensor of no dimensions",),
+                worth=2.0,
             )
         )
     return found

@@ -62,7 +62,9 @@ def _counting(program: Program, code: Code) -> Iterator[Write]:
         if guards_of(program, code).reached(event.place)[0] != "always":
             continue
         if event.kind == "method" and event.target in _GROWING and event.to is not None:
-            if any(isinstance(a, Object) and a.kind in ("list", "set", "dict") for a in event.to.atoms):
+            if not _grows_local(program, code, event.place) and any(
+                isinstance(a, Object) and a.kind in ("list", "set", "dict") for a in event.to.atoms
+            ):
                 yield event
         elif event.kind in ("attribute", "global", "nonlocal") and event.value is not None:
             counted = (event.place.line, event.place.column) in augmented
@@ -70,12 +72,21 @@ def _counting(program: Program, code: Code) -> Iterator[Write]:
                 yield event
 
 
+def _grows_local(program: Program, code: Code, place: Place) -> bool:
+    """`found.append(x)` where the function itself has made `found`."""
+    node = node_at(program, code, place)
+    owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(owner, ast.Name) or owner.id not in code.locals:
+        return False
+    return owner.id not in {parameter.name for parameter in code.parameters}
+
+
 def per_value(program: Program, id: str) -> list[Reason]:
     """Arguments of which each value makes a graph of its own."""
     code = program.code(id)
     found = []
     for name, parameter in own_parameters(program, id).items():
-        if not parameter.called or not _varies(parameter):
+        if not parameter.called or not _varies(parameter) or parameter.value.only("bool"):
             continue
         if parameter.value.only("str") or _decides(code, name):
             place = next((flow.place for flow in parameter.flows if flow.value.atoms), code.place())

@@ -1,28 +1,30 @@
 """Models that are best compiled where they are made: `model.compile()` after the assignment.
 
-A class of a library, or of a file outside the scan, has no `forward` here that could carry a decorator, and what calls
-the model is often a loop that cannot be compiled itself. `Module.compile()` keeps the object, its type and the names of
-its parameters as they are. It is offered, never taken for safe: whether a model runs often enough to pay for compiling
+`Module.compile()` keeps the object, its type and the names of its parameters as they are, and a model that is made but
+never called costs nothing. It is offered, never taken for safe: whether a model runs often enough to pay for compiling
 is not in its constructor.
 
-    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU())   →   net = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
-                                                          net.compile()
+    net = Net(64).to(device)   →   net = Net(64).to(device)
+                                   net.compile()
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from strop.source.code import Class, Code
-from strop.source.entries import ancestor_names
 from strop.source.events import Call
 from strop.source.facts import Edit, Finding, Place
 from strop.source.heap import Object
-from strop.source.hybridize.choose import is_chosen, status
-from strop.source.hybridize.recompiles import is_in_loop
-from strop.source.hybridize.syntax import value_of
+from strop.source.hybridize.calling import exported, forwards_of, how_often, is_module, is_test
+from strop.source.hybridize.choose import status
+from strop.source.hybridize.operations import WORTH_SAYING
+from strop.source.hybridize.syntax import span
 from strop.source.hybridize.torch_rules import TO_GRAPH
+from strop.source.hybridize.worth import Estimate, estimate, event_estimate, loops_around
 from strop.source.interpret import Program
 from strop.source.values import Unknown, Value, join_all
 
@@ -33,122 +35,206 @@ _MODELS = frozenset(
 #: libraries of models, whose constructors say nothing of what they return
 _MAKERS = ("torchvision.models.", "timm.create_model", "transformers.Auto", "segmentation_models_pytorch.")
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
-_COMPILES = frozenset(["torch.compile", "torch.nn.Module.compile", "torch.jit.script", "torch.jit.trace"])
+_COMPILES = frozenset(
+    ["torch.compile", "torch.nn.Module.compile", "torch.jit.script", "torch.jit.trace", "torch.onnx.export"]
+)
 _MAX_NESTING = 6
+_OFTEN_ENOUGH = "it runs often enough to pay for compiling it"
+
+Site = tuple[Code, ast.Assign]
 
 
-def findings(program: Program) -> list[Finding]:
-    """The places in scanned files where a model could be compiled at once."""
-    found = []
-    for module in program.modules.values():
-        if "torch" not in module.imports:
-            continue
-        for code in (module.code, *module.functions):
-            found += [_finding(code, statement) for statement in _assignments(code) if _pays(program, code, statement)]
+class _Known:
+    """Assignments of models, and what is compiled already, found once per program."""
+
+    def __init__(self, program: Program) -> None:
+        self.sites = [
+            (code, statement, value)
+            for module in program.modules.values()
+            if "torch" in module.imports or any(name in module.imports for name in ("timm", "lightning"))
+            for code in (module.code, *module.functions)
+            for statement, value in _models(program, code)
+        ]
+        self.compiled: set[Object] = set()
+        for id in [module.code.id for module in program.modules.values()] + list(program.functions):
+            for event in program.events(id):
+                if isinstance(event, Call) and not _COMPILES.isdisjoint(event.targets):
+                    given = [*event.args, *([event.receiver] if event.receiver is not None else [])]
+                    self.compiled |= {obj for value in given for obj in value.objects()}
+
+
+_known: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+
+
+def _of(program: Program) -> _Known:
+    found = _known.get(program)
+    if found is None:
+        found = _known[program] = _Known(program)
     return found
 
 
-def _assignments(code: Code) -> Iterator[ast.Assign]:
-    """`name = call(…)`, and `self.name = call(…)`, alone on their lines."""
+def _models(program: Program, code: Code) -> Iterator[tuple[ast.Assign, Value]]:
+    """`name = call(…)`, and `self.name = call(…)` in what is no model itself, alone on their lines."""
     statements = [node for node in code.own() if isinstance(node, ast.stmt)]
+    lines = Counter(line for node in statements for line in {node.lineno, node.end_lineno})
+    results: dict[tuple[int, int, int, int], Value] = {}
     for node in statements:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.value, ast.Call):
             continue
-        alone = all(other is node or other.lineno != node.end_lineno for other in statements)
-        if alone and isinstance(node.targets[0], (ast.Name, ast.Attribute)) and node.col_offset == _indent(node):
-            yield node
+        target = node.targets[0]
+        if not isinstance(target, (ast.Name, ast.Attribute)) or node.col_offset != target.col_offset:
+            continue
+        if isinstance(target, ast.Attribute) and (
+            not isinstance(target.value, ast.Name) or code.cls is None or is_module(program, code.cls)
+        ):
+            continue  # a part of another model is compiled with it
+        if lines[node.end_lineno or 0] > 1:
+            continue
+        if not results:
+            results = {span(e.place): e.result for e in program.events(code.id) if isinstance(e, Call)}
+        value = results.get(span(code.place(node.value)))
+        if value is not None and value.atoms:
+            yield node, value
 
 
-def _indent(node: ast.stmt) -> int:
-    return node.targets[0].col_offset if isinstance(node, ast.Assign) else node.col_offset
+def made_at(program: Program, forward: Code) -> list[Site]:
+    """The lines that make a model of this class which something calls again and again, the best one first."""
+    found = []
+    for code, statement, value in _of(program).sites:
+        models = value.objects()
+        if not models or len(models) != len(value.atoms) or is_test(program, code):
+            continue
+        if not all(isinstance(m.cls, Class) and forward in forwards_of(program, m.cls) for m in models):
+            continue
+        if _is_run_often(program, models) and not _is_repeated(program, code, statement):
+            found.append((_is_returned(code, statement), code, statement))
+    return [(code, statement) for _, code, statement in sorted(found, key=lambda site: site[0])]
 
 
-def _pays(program: Program, code: Code, statement: ast.Assign) -> bool:
-    target = statement.targets[0]
-    if isinstance(target, ast.Attribute) and (
-        not isinstance(target.value, ast.Name) or code.cls is None or _is_module(program, code.cls)
-    ):
-        return False  # a part of another model is compiled with it
-    value = value_of(program, code, statement.value)
-    if value is None or not value.atoms:
+def is_made(program: Program, forward: Code) -> bool:
+    """Whether a scanned file makes the model for itself, outside of other models and of tests."""
+    for code, _, value in _of(program).sites:
+        if is_test(program, code) or isinstance(code.node, ast.Module):
+            continue
+        for obj in value.objects():
+            if isinstance(obj.cls, Class) and forward in forwards_of(program, obj.cls) and program.users_of(obj):
+                return True
+    return False
+
+
+def _is_returned(code: Code, statement: ast.Assign) -> bool:
+    """A factory makes the model for somebody else."""
+    name = ast.unparse(statement.targets[0])
+    return any(isinstance(n, ast.Return) and n.value is not None and ast.unparse(n.value) == name for n in code.own())
+
+
+def _is_run_often(program: Program, models: list[Object]) -> bool:
+    if not _of(program).compiled.isdisjoint(models):
         return False
-    models = value.objects()
-    if models and len(models) == len(value.atoms):
-        found = all(_is_model(program, model) and _is_run_eagerly(program, model) for model in models)
-    else:
-        found = _comes_from_library(value) and isinstance(target, ast.Name) and _is_called(code, target.id)
-    return found and not _is_repeated(program, code, statement)
+    return any(True for obj in models for _ in _hot_calls(program, obj))
+
+
+def _hot_calls(program: Program, obj: Object) -> Iterator[Call]:
+    """Calls of a model in loops, or in functions that run often, and are not compiled."""
+    for user in dict.fromkeys(program.users_of(obj)):
+        code = program.code(user)
+        if code in program.graphs or is_test(program, code):
+            continue
+        module = isinstance(code.node, (ast.Module, ast.ClassDef))
+        often = not module and how_often(program, code) == "often"
+        for event in program.events(user):
+            if not isinstance(event, Call) or event.callee is None or obj not in event.callee.atoms:
+                continue
+            if often or loops_around(program, code, event.place):
+                yield event
 
 
 def _is_repeated(program: Program, code: Code, statement: ast.Assign) -> bool:
     """In a loop, or in a function that loops call: every new model would be compiled anew."""
-    if is_in_loop(code, code.place(statement)):
+    if loops_around(program, code, code.place(statement)):
         return True
-    return any(is_in_loop(program.code(caller), place) for caller, place in program.callers(code.id))
+    return any(loops_around(program, program.code(caller), place) for caller, place in program.callers(code.id))
 
 
-def _is_module(program: Program, cls: Class) -> bool:
-    return "torch.nn.Module" in ancestor_names(program, cls)
+# -- models without a class in the scanned files -----------------------------------------------------------------------
 
 
-def _is_model(program: Program, obj: Object) -> bool:
+def library_models(program: Program, target: str) -> list[tuple[Finding, float]]:
+    """Models of library classes and of files outside the scan, which have no `forward` here that could be decorated."""
+    found = []
+    taken: set[Object] = set()
+    for code, statement, value in _of(program).sites:
+        if is_test(program, code) or _is_repeated(program, code, statement):
+            continue
+        models = value.objects()
+        if models and len(models) == len(value.atoms):
+            if not taken.isdisjoint(models) or not all(_is_library_model(program, model) for model in models):
+                continue
+            worth = _estimate(program, models, target)
+            if worth is None or worth.gain < WORTH_SAYING or not _of(program).compiled.isdisjoint(models):
+                continue
+            taken |= set(models)
+            found.append((finding(code, statement, worth, ()), worth.saved))
+        elif target == "cuda" and _comes_from_library(value) and _is_called_in_loop(program, code, statement):
+            worth = Estimate(45.0, 36.0)
+            made = finding(code, statement, worth, ("layers of the package can be traced",))
+            found.append((made, worth.saved))
+    return found
+
+
+def _is_library_model(program: Program, obj: Object) -> bool:
     """A model whose class is not of the scanned files, and which holds together as one graph."""
     if isinstance(obj.cls, Class):
         outside = obj.cls.module not in program.modules.values()
-        return outside and _is_module(program, obj.cls) and _holds_together(program, obj, _MAX_NESTING)
+        return outside and is_module(program, obj.cls) and _holds_together(program, obj, _MAX_NESTING)
     return obj.cls in _MODELS and _holds_together(program, obj, _MAX_NESTING)
 
 
 def _holds_together(program: Program, obj: Object, depth: int) -> bool:
     if isinstance(obj.cls, Class):
-        forwards = [c for c in obj.cls.module.codes.values() if c.cls is obj.cls and c.short == "forward" and c.nodes]
-        return bool(forwards) and all(status(program, code.id).whole for code in forwards)
+        forwards = [code for code in forwards_of(program, obj.cls) if code.nodes]
+        out = exported(program)
+        return bool(forwards) and all(status(program, c.id).whole and c not in out for c in forwards)
     if obj.cls.startswith(_RECURRENT) or not depth:
         return False
     parts = join_all([obj.contents(), *(cell.value for cell in obj.attributes.values())])
     return not parts.is_unknown() and all(_holds_together(program, part, depth - 1) for part in parts.objects())
 
 
-def _is_run_eagerly(program: Program, obj: Object) -> bool:
-    """Something calls the model that is not, and will not be, compiled; and nothing compiles the model yet."""
-    users = program.users_of(obj)
-    if not users or _is_compiled(program, obj):
-        return False
-    return any(
-        isinstance(program.code(user).node, ast.Module) or not is_chosen(program, user, frozenset()) for user in users
-    )
-
-
-def _is_compiled(program: Program, obj: Object) -> bool:
-    for id in [module.code.id for module in program.modules.values()] + list(program.functions):
-        for event in program.events(id):
-            if isinstance(event, Call) and not _COMPILES.isdisjoint(event.targets):
-                given = [*event.args, *([event.receiver] if event.receiver is not None else [])]
-                if any(obj in value.atoms for value in given):
-                    return True
-    return False
+def _estimate(program: Program, models: list[Object], target: str) -> Estimate | None:
+    """What a call of the model costs; None when nothing calls it again and again."""
+    for obj in models:
+        for event in _hot_calls(program, obj):
+            if isinstance(obj.cls, Class):
+                return estimate(program, forwards_of(program, obj.cls)[0], target)
+            return event_estimate(program, event, target)
+    return None
 
 
 def _comes_from_library(value: Value) -> bool:
     return all(isinstance(a, Unknown) and a.why.removeprefix("result of `").startswith(_MAKERS) for a in value.atoms)
 
 
-def _is_called(code: Code, name: str) -> bool:
-    """`name(…)` is there, and `name.compile()` and `torch.compile(name)` are not."""
+def _is_called_in_loop(program: Program, code: Code, statement: ast.Assign) -> bool:
+    """`name(…)` is there, in a loop or in a function, and `name.compile()` and `torch.compile(name)` are not."""
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name):
+        return False
     called = False
     for node in code.module.code.walk():
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Name) and node.func.id == name:
-            called = True
+        if isinstance(node.func, ast.Name) and node.func.id == target.id:
+            called = called or loops_around(program, code, code.place(node)) > 0
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
             owner = node.func.value
-            if any(isinstance(part, ast.Name) and part.id == name for part in (owner, *node.args)):
+            if any(isinstance(part, ast.Name) and part.id == target.id for part in (owner, *node.args)):
                 return False
     return called
 
 
-def _finding(code: Code, statement: ast.Assign) -> Finding:
+def finding(code: Code, statement: ast.Assign, worth: Estimate, assumptions: tuple[str, ...]) -> Finding:
+    """`name.compile()` on the line after the statement."""
     name = ast.unparse(statement.targets[0])
     file, last = code.module.file, statement.end_lineno or statement.lineno
     call = " " * statement.col_offset + f"{name}.compile()"
@@ -157,5 +243,17 @@ def _finding(code: Code, statement: ast.Assign) -> Finding:
     else:
         column = statement.end_col_offset or 0
         edit = Edit(Place(file, last, column, last, column), f"\n{call}")
-    message = f"`{name}` can be compiled where it is made: `{name}.compile()`, if it runs often enough to pay for that"
-    return Finding(TO_GRAPH, "compile", code.place(statement), code.name, message, "safe-if", (edit,))
+    return Finding(
+        TO_GRAPH,
+        "compile",
+        code.place(statement),
+        code.name,
+        f"`{name}` can be compiled where it is made: `{name}.compile()`",
+        "safe-if",
+        (edit,),
+        (),
+        round(worth.gain, 2),
+        gain_reason=worth.reason() if worth.kinds else "most models of such libraries gain so much on a GPU",
+        assumptions=(*assumptions, _OFTEN_ENOUGH),
+        worth=worth.saved,
+    )

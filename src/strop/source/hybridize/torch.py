@@ -13,32 +13,23 @@ parameter is a tensor, a Python condition does not hold, a callable that is pass
 
 from __future__ import annotations
 
-import ast
-
-from strop.source.code import Code
 from strop.source.effects import Effects
-from strop.source.facts import Edit, Finding, Function, Place, Reason
-from strop.source.hybridize import fixes_torch, recompiles
-from strop.source.hybridize.break_rules import Break
-from strop.source.hybridize.breaks import own_breaks
-from strop.source.hybridize.choose import Status, is_candidate, is_covered, status
+from strop.source.facts import Finding, Function, Reason
+from strop.source.hybridize import recompiles
+from strop.source.hybridize.choose import Status, is_candidate, is_covered, is_nested, status
 from strop.source.hybridize.mutations import silent_changes, streams
 from strop.source.hybridize.parameters import Evidence
-from strop.source.hybridize.torch_rules import COMPILED, COVERED, NO_COMPUTATION, TO_GRAPH, UNDETERMINED
+from strop.source.hybridize.torch_rules import COMPILED, COVERED, NO_COMPUTATION, UNDETERMINED
 from strop.source.interpret import Program
-from strop.source.rules import RULES
 from strop.source.usage import undecided
 
 _MAX_REASONS = 12
 _UNCLEAR = "nobody knows whether its arguments are tensors"
 _ONCE = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__")
-#: what a training script does around the part that is worth compiling
-_DRIVING = ("training-loop", "autograd-inside", "input-output")
 
 
 def judge(program: Program, effects: Effects, id: str, facts: Function, found: Evidence) -> list[Finding]:
-    """Fill in verdict, safety, reasons and assumptions; the findings carry the edits."""
-    code = program.code(id)
+    """Fill in verdict, safety, reasons and assumptions; what to do about them is chosen in `torch_findings.py`."""
     mark = program.graph(id)
     facts.graph = mark is not None and mark.by == "torch.compile"
     state = status(program, id)
@@ -50,7 +41,7 @@ def judge(program: Program, effects: Effects, id: str, facts: Function, found: E
     _rate(program, id, facts, state, bool(repeated or silent))
     if facts.graph or facts.verdict == "to_graph":
         facts.reasons += [*recompiles.per_value(program, id), *recompiles.shapes(program, id)]
-    return _findings(program, code, facts, state)
+    return []
 
 
 def _reasons(facts: Function, state: Status) -> None:
@@ -107,62 +98,9 @@ def _rate(program: Program, id: str, facts: Function, state: Status, changes: bo
         if text not in facts.assumptions:
             facts.assumptions.append(text)
     if facts.verdict == "to_graph":
+        if is_nested(program.code(id)):
+            facts.assumptions.append("the function around it runs once, since every new function is compiled anew")
         facts.assumptions += streams(program, id)
     for stranger in state.strangers:
-        facts.assumptions.append(f"`{stranger.text}` can be traced")
+        facts.assumptions.append(f"{stranger.text if stranger.package else f'`{stranger.text}`'} can be traced")
     facts.safety = "safe-if" if facts.assumptions or changes else "safe"
-
-
-# -- findings ----------------------------------------------------------------------------------------------------------
-
-
-def _findings(program: Program, code: Code, facts: Function, state: Status) -> list[Finding]:
-    found = []
-    if facts.verdict == "to_graph":
-        found.append(_compile(program, code, facts))
-    if facts.graph or _worth_reporting(program, code, facts, state):
-        found += [_break(program, code, b) for b in own_breaks(program, code.id) if not b.doubt]
-    if facts.graph or facts.verdict == "to_graph":
-        codes = ("STR170", "STR171", "STR173", "STR175", "STR176")
-        found += [_plain(code, reason) for reason in facts.reasons if reason.code in codes]
-        found += fixes_torch.lifted_numbers(program, code)
-    found += [_plain(code, reason) for reason in recompiles.compiled_in_loops(program, code)]
-    if code is code.module.functions[0]:
-        found += [_plain(code.module.code, r) for r in recompiles.compiled_in_loops(program, code.module.code)]
-    return found
-
-
-def _worth_reporting(program: Program, code: Code, facts: Function, state: Status) -> bool:
-    """Breaks matter where tensors are computed, outside of the loop that drives training."""
-    if not facts.tensor_computation or not is_candidate(program, code.id):
-        return False
-    return not any(b.rule in _DRIVING for b, _ in state.certain)
-
-
-def _break(program: Program, code: Code, b: Break) -> Finding:
-    fix = fixes_torch.fix(program, code, b)
-    message = b.message + (f" (if `{b.unless}`)" if b.unless else "")
-    return Finding(b.code, b.rule, b.place, code.name, message, fix.safety, fix.edits, fix.imports)
-
-
-def _plain(code: Code, reason: Reason) -> Finding:
-    return Finding(reason.code, RULES[reason.code].name, reason.place, code.name, reason.message, "safe-if")
-
-
-def _compile(program: Program, code: Code, facts: Function) -> Finding:
-    """`@torch.compile` above the function, below `@staticmethod` and its like."""
-    node = code.node
-    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    outer = [d for d in node.decorator_list if ast.unparse(d) in ("staticmethod", "classmethod")]
-    first = next((d for d in node.decorator_list if d not in outer), None)
-    line = first.lineno if first is not None else node.lineno
-    column = node.col_offset
-    place = Place(code.module.file, line, column, line, column)
-    nested = code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef))
-    if nested:
-        facts.assumptions.append("the function around it runs once, since every new function is compiled anew")
-        facts.safety = "safe-if"
-    edit = Edit(place, "@torch.compile\n" + " " * column)
-    head = Place(code.module.file, node.lineno, node.col_offset, node.lineno, node.col_offset + 4 + len(node.name))
-    message = f"`{code.name}` can be compiled as one graph"
-    return Finding(TO_GRAPH, "compile", head, code.name, message, facts.safety, (edit,), ("import torch",))

@@ -13,10 +13,15 @@ TO_GRAPH = declare(
     """The function can run as one graph under `torch.compile`.
 
     Nothing in it, or in what it calls, ends a graph: Dynamo captures it whole, and the compiler sees every operation
-    at once. It is the outermost such function: what it calls is compiled with it.
+    at once. It is the outermost such function: what it calls is compiled with it. A model that a script makes is
+    compiled there; a model of a library, by its `forward`. It is proposed only where the estimate of what it contains
+    (element-wise operations and norms, which fuse, beside products and convolutions, which do not) is 1.15 times or
+    more, and never for what runs once, has five operations or fewer, is traced, scripted or exported, or is a test.
 
-    Instead of:  def forward(self, x): …
-    Write:       @torch.compile
+    Instead of:  net = Net()
+    Write:       net = Net()
+                 net.compile()
+    or:          @torch.compile
                  def forward(self, x): …
     """,
 )
@@ -119,6 +124,19 @@ CACHE_BYPASSED = declare(
 
     Dynamo looks through `functools.lru_cache` at the function behind it: what that function changes happens at every
     call, and the cache is neither read nor filled. Call it outside, and pass the result.
+    """,
+)
+WAITS = declare(
+    "STR179",
+    "waits-every-step",
+    """A loop that trains or evaluates takes a value out of a tensor at every step.
+
+    A GPU works through a queue of kernels. `.item()`, `.tolist()`, `.numpy()`, `float(loss)` and an `if` on a tensor
+    wait until the queue is empty, and it stays empty while Python prepares the next step: the loop is as slow as both
+    together. On a CPU it costs next to nothing. Every hundredth step, or after the loop, it does no harm.
+
+    Instead of:  total += loss.item()
+    Write:       total += loss.detach()     and `total.item()` after the loop
     """,
 )
 

@@ -30,6 +30,7 @@ def html(scan: Scan) -> str:
             f'<p class="about">strop {__version__}: {plural(scan.files, "file")}, {plural(scan.lines, "line")} read '
             "without running them</p>",
             _tiles(scan),
+            *(f'<p class="about">{_safe(note)}</p>' for note in scan.notes),
             *_findings(scan),
             *_functions(scan),
             *_skipped(scan),
@@ -72,7 +73,7 @@ def _findings(scan: Scan) -> Iterator[str]:
 
 def _finding(finding: Finding, title: str, sources: SourceLines, chains: list[str]) -> str:
     place = finding.place
-    gain = f"about {finding.estimated_gain:.1f}× faster" if finding.estimated_gain else ""
+    gain = f"about {finding.estimated_gain:.2f}×" if finding.estimated_gain else ""
     extras = [text for text in (gain, "fixable" if finding.fixable else "") if text]
     rows = []
     for number in range(max(1, place.line - 2), place.line + 3):
@@ -91,6 +92,8 @@ def _finding(finding: Finding, title: str, sources: SourceLines, chains: list[st
         + "".join(f"<span>{_safe(text)}</span>" for text in extras)
         + f'<span class="what">{_safe(finding.message)}</span></header>'
         + "".join(f'<p class="chain">reached by: {_safe(chain)}</p>' for chain in chains[:3])
+        + (f'<p class="chain">gain: {_safe(finding.gain_reason)}</p>' if finding.gain_reason else "")
+        + "".join(f'<p class="chain">assumes {_safe(assumption)}</p>' for assumption in finding.assumptions)
         + "<pre>"
         + "\n".join(rows)
         + "</pre></article>"

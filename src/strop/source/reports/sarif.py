@@ -65,7 +65,13 @@ def _result(
         "message": {"text": "\n".join([finding.message, *(f"reached by: {chain}" for chain in told)])},
         "locations": [location],
         "partialFingerprints": {"strop/v1": _fingerprint(finding)},
-        "properties": {"safety": finding.safety, "estimatedGain": finding.estimated_gain},
+        "properties": {
+            "safety": finding.safety,
+            "estimatedGain": finding.estimated_gain,
+            "gainReason": finding.gain_reason,
+            "assumptions": list(finding.assumptions),
+            "worth": round(finding.worth, 2),
+        },
     }
     if finding.edits and finding.safety != "unsafe":
         result["fixes"] = [_fix(finding, sources)]

@@ -13,22 +13,36 @@ _FIXES = {
     "safe-if": "`strop fix --write --unsafe` applies this; it rests on an assumption",
     "unsafe": "not applied: it may change what the program does",
 }
+_ASSUMPTIONS = 3  #: of a finding that are shown
 _COLOURS = {"red": "\033[31;1m", "blue": "\033[34;1m", "bold": "\033[1m", "dim": "\033[2m", "off": "\033[0m"}
 _PLAIN = dict.fromkeys(_COLOURS, "")
 
 
-def text(scan: Scan, *, colour: bool = False, verdicts: bool = False) -> str:
-    """Skipped files, verdicts when asked for, findings, and one line that sums up."""
+def text(scan: Scan, *, colour: bool = False, verdicts: bool = False, limit: int | None = None) -> str:
+    """Skipped files, verdicts when asked for, the findings worth most (`limit` of them), and one line that sums up."""
     paint = _COLOURS if colour else _PLAIN
-    lines = list(_skipped(scan, paint))
+    lines = list(_skipped(scan, paint, limit))
     if verdicts:
         for function in scan.functions:
             lines += _verdict(function, paint)
     sources, chains = SourceLines(), notes(scan)
-    for finding in scan.findings:
+    best = scan.findings if limit is None else scan.findings[:limit]
+    for finding in best:
         key = (finding.function, finding.place.file, finding.place.line, finding.code)
         lines += _finding(finding, sources, chains.get(key, []), paint)
-    return "\n".join([*lines, summary(scan)]) + "\n"
+    if more := _more(scan.findings[len(best) :]):
+        lines += [more, ""]
+    return "\n".join([*lines, *scan.notes, summary(scan)]) + "\n"
+
+
+def _more(rest: list[Finding]) -> str:
+    """What is not shown, in one line."""
+    if not rest:
+        return ""
+    codes = Counter(f"{finding.code} {finding.rule}" for finding in rest)
+    often = ", ".join(f"{count} {name}" for name, count in codes.most_common(4))
+    others = ", …" if len(codes) > 4 else ""
+    return f"{len(rest):,} more, worth less ({often}{others}): `--all` shows them"
 
 
 def summary(scan: Scan) -> str:
@@ -42,8 +56,8 @@ def summary(scan: Scan) -> str:
     return f"{found}{fix} in {looked}{skipped}"
 
 
-def _skipped(scan: Scan, paint: dict[str, str]) -> Iterator[str]:
-    for skipped in scan.skipped:
+def _skipped(scan: Scan, paint: dict[str, str], limit: int | None) -> Iterator[str]:
+    for skipped in scan.skipped[:limit]:
         place = f"{skipped.file}:{skipped.line}" if skipped.line else skipped.file
         yield f"{paint['bold']}{shown(place)}{paint['off']}: skipped [{skipped.code}]: {shown(skipped.message)}"
     if scan.skipped:
@@ -68,11 +82,24 @@ def _finding(finding: Finding, sources: SourceLines, chains: list[str], paint: d
     for chain in chains[:3]:
         yield f"{blue}{'':>{margin}} ={off} reached by: {chain}"
     if finding.function:
-        gain = f", about {finding.estimated_gain:.1f}× faster" if finding.estimated_gain else ""
-        yield f"{blue}{'':>{margin}} ={off} in {finding.function}: {finding.safety}{gain}"
+        yield f"{blue}{'':>{margin}} ={off} in {finding.function}: {finding.safety}{_gain(finding)}"
+    elif finding.estimated_gain:
+        yield f"{blue}{'':>{margin}} ={off} {finding.safety}{_gain(finding)}"
+    for assumption in finding.assumptions[:_ASSUMPTIONS]:
+        yield f"{blue}{'':>{margin}} ={off} assumes {shown(assumption)}"
+    if len(finding.assumptions) > _ASSUMPTIONS:
+        more = len(finding.assumptions) - _ASSUMPTIONS
+        yield f"{blue}{'':>{margin}} ={off} and {plural(more, 'more assumption')}: see `--json`"
     if finding.fixable:
         yield f"{blue}{'':>{margin}} ={off} fix: {_FIXES[finding.safety]}"
     yield ""
+
+
+def _gain(finding: Finding) -> str:
+    if not finding.estimated_gain:
+        return ""
+    why = f" ({finding.gain_reason})" if finding.gain_reason else ""
+    return f", about {finding.estimated_gain:.2f}×{why}"
 
 
 def _has(sources: SourceLines, file: str, number: int) -> bool:

@@ -1,0 +1,213 @@
+"""What to compile: one proposal per model or step, the outermost one that holds together as one graph.
+
+    a model that a script makes and calls often        `model.compile()` after the line that makes it
+    a model of a library, made by whoever uses it      `@torch.compile` on the outermost class's `forward`
+    a function that loops call, with its own work      `@torch.compile` on it; the model it calls is inside
+
+Nothing is proposed below an estimate of `WORTH_SAYING`, nor for what `calling.py` knows to run once, in tests, in
+workers or under an exporter. A part of a model that is worth compiling as a whole is never proposed by itself; a part
+of a model that cannot be compiled as a whole only where the whole gains by it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from strop.source.code import Class, Code
+from strop.source.facts import Edit, Finding, Function, Place
+from strop.source.hybridize import sites
+from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test, is_update
+from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
+from strop.source.hybridize.mutations import streams
+from strop.source.hybridize.operations import WORTH_SAYING
+from strop.source.hybridize.recompiles import every_call
+from strop.source.hybridize.torch_rules import TO_GRAPH
+from strop.source.hybridize.worth import Estimate, estimate
+from strop.source.interpret import Program
+
+_TINY = 5.5  #: operations up to which a graph is not worth its entry
+_FEW_BREAKS = 3  #: a model with so many is worth mending
+#: what a training script does around the part that is worth compiling
+_DRIVING = ("training-loop", "autograd-inside", "input-output", "recurrent-module", "asked-for-break", "generator")
+_PARTS = ("layers", "layer", "blocks", "block", "ops", "op", "modules", "activations", "attention", "norms", "norm")
+_STEPS = ("step", "loss", "denoise", "criterion")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A function that could be compiled, with everything that speaks for and against it."""
+
+    code: Code
+    state: Status
+    estimate: Estimate
+    covers: frozenset[str]  #: ids of the functions that would be compiled with it
+    repeated: bool  #: it changes Python state that its own guards read
+
+    @property
+    def whole(self) -> bool:
+        return self.state.whole and not self.repeated
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A finding that compiles something, and what would be inside."""
+
+    finding: Finding
+    covers: frozenset[tuple[str, str]]  #: functions by file and name
+    saved: float
+
+
+def propose(
+    program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str
+) -> tuple[list[Proposal], list[Candidate]]:
+    """What to compile, and the models that would be worth it but for a few graph breaks."""
+    found = list(_candidates(program, target))
+    whole = [one for one in found if one.whole]
+    broken = [one for one in found if not one.whole and _can_be_mended(one)]
+    outer = [one for one in whole if not any(_is_inside(one, other) for other in whole)]
+    outer = [one for one in outer if _pays_for_its_models(program, one, found, target)]
+    mended = [one for one in broken if not any(_is_inside(one, other) for other in (*whole, *broken))]
+    mended = [one for one in mended if not _is_part(program, one.code)]
+    outer = [one for one in outer if not any(_is_inside(one, other) for other in mended)]
+    proposals = []
+    for one in outer:
+        proposal = _proposal(program, one, judged[one.code.id][0])
+        if proposal is not None:
+            proposals.append(proposal)
+    proposals += [Proposal(made, frozenset(), saved) for made, saved in sites.library_models(program, target)]
+    return proposals, mended
+
+
+def _candidates(program: Program, target: str) -> Iterator[Candidate]:
+    out = exported(program)
+    for id, code in program.functions.items():
+        if code in out or code in program.graphs or not _is_eligible(program, code):
+            continue
+        worth = estimate(program, code, target)
+        if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
+            continue
+        state = status(program, id)
+        covers = frozenset(other for other, _ in program.reached(id))
+        if any(program.code(other) in program.graphs for other in covers):
+            continue  # a part is compiled already: whoever did so chose
+        yield Candidate(code, state, worth, covers, bool(every_call(program, id)))
+
+
+def _is_eligible(program: Program, code: Code) -> bool:
+    if program.framework(code.id) != "torch" or not is_candidate(program, code.id) or code.is_generator:
+        return False
+    if is_nested(code) or is_test(program, code) or is_loading(program, code) or is_update(program, code):
+        return False
+    often = how_often(program, code)
+    if is_forward(program, code):
+        return often != "once"
+    return often == "often" or (often == "unknown" and not code.cls and any(word in code.short for word in _STEPS))
+
+
+def _can_be_mended(one: Candidate) -> bool:
+    """A few breaks, none of which is what the function is for."""
+    certain = [b for b, _ in one.state.certain]
+    return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in _DRIVING for b in certain)
+
+
+def _is_inside(one: Candidate, other: Candidate) -> bool:
+    """Whether compiling the other compiles this one; of two that call each other, the larger."""
+    if one is other or one.code.id not in other.covers:
+        return False
+    return other.code.id not in one.covers or (other.estimate.eager, other.code.id) > (one.estimate.eager, one.code.id)
+
+
+def _pays_for_its_models(program: Program, one: Candidate, found: list[Candidate], target: str) -> bool:
+    """A part of a model must be worth saying for the whole; parts of which nobody sees a whole are left."""
+    around = [
+        code
+        for code in program.functions.values()
+        if code is not one.code and is_forward(program, code) and _calls(program, code, one.code)
+    ]
+    if not is_forward(program, one.code):
+        callers = [program.code(caller) for caller, _ in program.callers(one.code.id) if caller != one.code.id]
+        around += [code for code in callers if code.id in program.functions and code not in around]
+    if not around:
+        return not _is_part(program, one.code)
+    largest = max((estimate(program, code, target) for code in around), key=lambda e: e.eager)
+    return largest.eager / max(largest.eager - one.estimate.saved, 1.0) >= WORTH_SAYING
+
+
+def _calls(program: Program, code: Code, inner: Code) -> bool:
+    graph = program.graph_of_calls()
+    mask = sum(1 << graph.index[node] for node in inner.nodes.values() if node in graph.index)
+    return any(graph.reach[graph.component[graph.index[node]]] & mask for node in code.nodes.values())
+
+
+def _is_part(program: Program, code: Code) -> bool:
+    """A layer that other models are made of, by the names that their classes mention, or by its folder."""
+    if not is_forward(program, code) or how_often(program, code) == "often":
+        return False
+    assert code.cls is not None
+    folders = code.module.name.split(".")
+    if any(part in _PARTS for part in folders[1:]) or folders[-1] in _PARTS:
+        return True
+    name = code.cls.name.rpartition(".")[2]
+    return name in _mentioned(program, code.cls)
+
+
+def _mentioned(program: Program, cls: Class) -> set[str]:
+    """Names in the bodies of other modules of the same files or of those that import it, and in tables of classes."""
+    found: set[str] = set()
+    for module in program.modules.values():
+        if cls.module is not module and cls.name not in module.code.locals:
+            continue
+        for other in module.classes.values():
+            if other is not cls and is_module(program, other):
+                found |= {node.id for node in other.code.walk() if isinstance(node, ast.Name)} - _bases(other)
+        for statement in module.code.body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, (ast.Dict, ast.Call)):
+                found |= {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)} & {cls.name}
+    return found
+
+
+def _bases(cls: Class) -> set[str]:
+    return {node.id for base in cls.node.bases for node in ast.walk(base) if isinstance(node, ast.Name)}
+
+
+# -- as findings -------------------------------------------------------------------------------------------------------
+
+
+def _proposal(program: Program, one: Candidate, facts: Function) -> Proposal | None:
+    assumptions = tuple(dict.fromkeys([*facts.assumptions, *streams(program, one.code.id)]))
+    covers = frozenset((program.code(id).module.file, program.code(id).name) for id in one.covers)
+    if is_forward(program, one.code):
+        places = sites.made_at(program, one.code)
+        if places:
+            return Proposal(sites.finding(*places[0], one.estimate, assumptions), covers, one.estimate.saved)
+        if sites.is_made(program, one.code) and how_often(program, one.code) != "often":
+            return None  # the script that makes it calls it once
+    return Proposal(_decorated(one, assumptions), covers, one.estimate.saved)
+
+
+def _decorated(one: Candidate, assumptions: tuple[str, ...]) -> Finding:
+    """`@torch.compile` above the function, below `@staticmethod` and its like."""
+    code, node = one.code, one.code.node
+    assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    outer = [d for d in node.decorator_list if ast.unparse(d) in ("staticmethod", "classmethod")]
+    first = next((d for d in node.decorator_list if d not in outer), None)
+    line = first.lineno if first is not None else node.lineno
+    column = node.col_offset
+    edit = Edit(Place(code.module.file, line, column, line, column), "@torch.compile\n" + " " * column)
+    head = Place(code.module.file, node.lineno, node.col_offset, node.lineno, node.col_offset + 4 + len(node.name))
+    return Finding(
+        TO_GRAPH,
+        "compile",
+        head,
+        code.name,
+        f"`{code.name}` can be compiled as one graph",
+        "safe-if" if assumptions else "safe",
+        (edit,),
+        ("import torch",),
+        round(one.estimate.gain, 2),
+        gain_reason=one.estimate.reason(),
+        assumptions=assumptions,
+        worth=one.estimate.saved,
+    )

@@ -1,0 +1,121 @@
+"""PyTorch findings of a whole program: what to compile, what ends the graphs that are or should be made, what waits.
+
+Verdicts are given function by function (`torch.py`); advice is given per model. A graph break is reported only inside
+of a function that is compiled, or in a model that would be worth compiling but for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from strop.source.code import Code
+from strop.source.facts import Finding, Function, Reason
+from strop.source.hybridize import fixes_torch, recompiles, waiting
+from strop.source.hybridize.break_rules import Break
+from strop.source.hybridize.breaks import own_breaks
+from strop.source.hybridize.calling import is_test
+from strop.source.hybridize.proposals import Candidate, Proposal, propose
+from strop.source.hybridize.syntax import owner_of
+from strop.source.hybridize.worth import Estimate, estimate
+from strop.source.interpret import Program
+from strop.source.rules import RULES
+
+_RECOMPILING = ("STR170", "STR171", "STR173", "STR175", "STR176")
+_HALVES = "what lies on both sides of a break is not fused, and the function is entered twice"
+
+
+@dataclass
+class Advice:
+    """Findings, and which functions (by file and name) are or would be inside of graphs."""
+
+    findings: list[Finding] = field(default_factory=list)
+    proposals: list[Proposal] = field(default_factory=list)
+    compiled: set[tuple[str, str]] = field(default_factory=set)
+
+    def is_compiled(self, finding: Finding) -> bool:
+        return (finding.place.file, finding.function) in self.compiled
+
+
+def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str) -> Advice:
+    """Everything that PyTorch's rules have to say of a program whose functions have been judged."""
+    proposals, mended = propose(program, judged, target)
+    compiled = _compiled(program)
+    found = [proposal.finding for proposal in proposals]
+    taken: set[tuple[str, object]] = set()
+    for id, root in compiled.items():
+        code = program.code(id)
+        worth = estimate(program, root, target)
+        for b in own_breaks(program, id):
+            if not b.doubt and (b.rule, b.place) not in taken:
+                taken.add((b.rule, b.place))
+                found.append(_break(program, code, b, root, worth))
+        if code is root and id in judged:
+            found += _recompilations(program, code, judged[id][0], worth)
+    for candidate in mended:
+        for found_break in _breaks_of(program, candidate):
+            key = found_break.rule, found_break.place
+            if key not in taken:
+                taken.add(key)
+                found.append(found_break)
+    for module in program.modules.values():
+        if "torch" in module.imports:
+            for code in (module.code, *module.functions):
+                found += [_plain(code, reason) for reason in recompiles.compiled_in_loops(program, code)]
+    found += waiting.findings(program, target)
+    inside = {(program.code(id).module.file, program.code(id).name) for id in compiled}
+    return Advice(found, proposals, inside)
+
+
+def _compiled(program: Program) -> dict[str, Code]:
+    """The functions that run inside of `torch.compile`, each with the one that is compiled."""
+    found: dict[str, Code] = {}
+    for code, mark in program.graphs.items():
+        if mark.by == "torch.compile" and not is_test(program, code):
+            found[code.id] = code
+    for code in list(found.values()):
+        for id, _ in program.reached(code.id):
+            if program.code(id).module in program.modules.values():
+                found.setdefault(id, code)
+    return found
+
+
+def _breaks_of(program: Program, one: Candidate) -> Iterator[Finding]:
+    for b, _ in one.state.certain:
+        owner = owner_of(program, b.place)
+        if owner is not None and owner.module in program.modules.values():
+            yield _break(program, owner, b, one.code, one.estimate)
+
+
+def _break(program: Program, code: Code, b: Break, root: Code, worth: Estimate) -> Finding:
+    fix = fixes_torch.fix(program, code, b)
+    condition = f" (if `{b.unless}`)" if b.unless else ""
+    whole = f"; it ends the graph of `{root.name}`" if root is not code else ""
+    gain = round(worth.gain, 2) if worth.gain > 1 else None
+    return Finding(
+        b.code,
+        b.rule,
+        b.place,
+        code.name,
+        f"{b.message}{condition}{whole}",
+        fix.safety,
+        fix.edits,
+        fix.imports,
+        gain,
+        gain_reason=f"`{root.name}` as one graph: {worth.reason()}; {_HALVES}" if gain else "",
+        assumptions=fix.assumptions,
+        worth=0.3 * worth.saved,
+    )
+
+
+def _recompilations(program: Program, code: Code, facts: Function, worth: Estimate) -> Iterator[Finding]:
+    files = {module.file for module in program.modules.values()}
+    for reason in facts.reasons:
+        if reason.code in _RECOMPILING and reason.place.file in files:
+            yield _plain(code, reason, 0.3 * worth.saved)
+    yield from fixes_torch.lifted_numbers(program, code)
+
+
+def _plain(code: Code, reason: Reason, worth: float = 5.0) -> Finding:
+    rule = RULES[reason.code].name
+    return Finding(reason.code, rule, reason.place, code.name, reason.message, "safe-if", worth=worth)

@@ -1,0 +1,239 @@
+"""What compiling a function is worth: the units of all operations in it and in what it calls, with and without a graph.
+
+Operations in loops count several times, whichever alternative is called counts by the mean, and the estimate says in
+words what it rests on.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from strop.source.code import Code
+from strop.source.events import Call
+from strop.source.facts import Place
+from strop.source.heap import Object
+from strop.source.hybridize.operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
+from strop.source.hybridize.syntax import node_at, owner_of
+from strop.source.interpret import Program
+from strop.source.values import Unknown
+
+_ROUNDS = 4.0  #: what a loop whose length nobody knows counts for
+_MAX_WEIGHT = 64.0
+_SMALL = 256  #: features up to which a layer is mostly overhead
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+#: what models are called
+MODEL_NAMES = re.compile(
+    r"(self\.)?_*(model|net|network|generator|discriminator|actor|critic|policy|encoder|decoder|classifier|unet|"
+    r"transformer|backbone|\w+_(model|net))$"
+)
+_NOUNS = {
+    "product": "matrix products",
+    "small product": "small matrix products",
+    "convolution": "convolutions",
+    "attention": "attention kernels",
+    "transformer": "transformer layers",
+    "recurrent": "recurrent layers",
+    "library": "library calls",
+    "layer": "layers of other packages",
+}
+
+
+@dataclass
+class Estimate:
+    """Units of a function: by itself, compiled, and how many operations of each kind."""
+
+    eager: float = 0.0
+    compiled: float = 0.0
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Estimate, weight: float = 1.0) -> None:
+        self.eager += weight * other.eager
+        self.compiled += weight * other.compiled
+        for kind, count in other.kinds.items():
+            self.kinds[kind] += count * weight  # type: ignore[assignment]
+
+    @property
+    def operations(self) -> float:
+        """Tensor operations; views are none."""
+        return sum(count for kind, count in self.kinds.items() if kind != "free")
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast a compiled call is."""
+        return self.eager / (self.compiled + ENTRY) if self.eager else 1.0
+
+    @property
+    def saved(self) -> float:
+        return max(0.0, self.eager - self.compiled - ENTRY)
+
+    def reason(self) -> str:
+        """What the gain rests on, in words."""
+        fused = round(sum(self.kinds[kind] for kind in FUSED))
+        kept = {_NOUNS[kind]: round(self.kinds[kind]) for kind in UNCHANGED if round(self.kinds[kind])}
+        text = f"{fused} of {round(self.operations)} operations are element-wise, reductions or norms, which fuse"
+        if kept:
+            text += "; " + ", ".join(f"{count} {noun}" for noun, count in kept.items()) + " stay as they are"
+        return text
+
+
+class _Known:
+    def __init__(self) -> None:
+        self.estimates: dict[tuple[Code, str], Estimate] = {}
+        self.loops: dict[Code, list[tuple[ast.AST, int, int]]] = {}
+
+
+_known: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+
+
+def _of(program: Program) -> _Known:
+    found = _known.get(program)
+    if found is None:
+        found = _known[program] = _Known()
+    return found
+
+
+def estimate(program: Program, code: Code, target: str) -> Estimate:
+    """The units of a function and of everything that it calls."""
+    kept = _of(program).estimates
+    key = code, target
+    if key not in kept:
+        kept[key] = Estimate()  # a function that calls itself counts once
+        found = Estimate()
+        for event in program.events(code.id):
+            if isinstance(event, Call):
+                weight = min(_ROUNDS ** loops_around(program, code, event.place), _MAX_WEIGHT)
+                found.add(event_estimate(program, event, target), weight)
+        kept[key] = found
+    return kept[key]
+
+
+def event_estimate(program: Program, event: Call, target: str) -> Estimate:
+    """The units of one call: of one of its alternatives, or of all members of an `nn.Sequential`."""
+    parts: list[Estimate] = []
+    for name in library_targets(program, event):
+        kind = kind_of(name)
+        if kind == "product" and _is_small(event, name):
+            kind = "small product"
+        if kind != "free":
+            cost = cost_of(kind, target)
+            parts.append(Estimate(cost.eager, cost.compiled, Counter({kind: 1})))
+    for id in event.functions:
+        code = program.code(id)
+        if code.short != "__init__" and not isinstance(code.node, ast.ClassDef):
+            parts.append(estimate(program, code, target))
+    if not parts and not event.functions and is_unknown_layer(program, event):
+        cost = cost_of("layer", target)
+        parts.append(Estimate(cost.eager, cost.compiled, Counter({"layer": 1})))
+    whole = Estimate()
+    share = 1.0 if "torch.nn.Sequential.__call__" in event.targets else 1.0 / max(len(parts), 1)
+    for part in parts:
+        whole.add(part, share)
+    return whole
+
+
+def is_unknown_layer(program: Program, event: Call) -> bool:
+    """A layer that another package made is called."""
+    atoms = event.callee.atoms if event.callee is not None and not library_targets(program, event) else ()
+    if any(isinstance(atom, Unknown) and layer_of(atom) for atom in atoms):
+        return True
+    unknown = any(isinstance(atom, Unknown) for atom in atoms)
+    return unknown and any(value.holds_tensor() for value in event.args) and _is_named_model(program, event)
+
+
+def _is_named_model(program: Program, event: Call) -> bool:
+    """`model(x)`, `self.net(x)`: whatever it is, it is the larger part."""
+    owner = owner_of(program, event.place)
+    node = node_at(program, owner, event.place) if owner is not None else None
+    return isinstance(node, ast.Call) and MODEL_NAMES.match(ast.unparse(node.func)) is not None
+
+
+def library_targets(program: Program, event: Call) -> list[str]:
+    """The library functions that a call may mean; an attribute of a model that was read before it was set is none."""
+    found = []
+    for target in event.targets:
+        api = program.apis.find(target) if target.startswith("torch.nn.Module.") else None
+        if api is None or api.listed:
+            found.append(target)
+    return found
+
+
+def layer_of(atom: Unknown) -> str:
+    """The class or factory of another package that made a value: `timm.layers.Mlp`; empty when it is no layer."""
+    made = atom.why.removeprefix("result of `").rstrip("`") if atom.why.startswith("result of `") else ""
+    last = made.rpartition(".")[2]
+    return made if "." in made and (last[:1].isupper() or last.startswith(("create_", "get_", "build_"))) else ""
+
+
+def _is_small(event: Call, name: str) -> bool:
+    """A layer whose sizes are constants, and few: launching it costs more than computing it."""
+    if not name.endswith(".__call__") or event.callee is None:
+        return False
+    word = name.removesuffix(".__call__").rpartition(".")[2]
+    layers = [obj for obj in _members(event.callee.objects()) if obj.class_name().rpartition(".")[2] == word]
+    return bool(layers) and all(_has_small_sizes(obj, word) for obj in layers)
+
+
+def _members(objects: list[Object], depth: int = 3) -> list[Object]:
+    found = list(objects)
+    for obj in objects if depth else ():
+        found += _members(obj.contents().objects(), depth - 1)
+    return found
+
+
+def _has_small_sizes(obj: Object, word: str) -> bool:
+    if obj.owner is None:
+        return False
+    code = obj.owner.code
+    defaults = {p.name: p.default for p in code.parameters}
+    for node in code.walk():
+        if not isinstance(node, ast.Call) or node.lineno != obj.line:
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called == word and len(node.args) >= 2:
+            return all(_is_few(size, defaults) for size in node.args[:2])
+    return False
+
+
+def _is_few(size: ast.expr, defaults: dict[str, ast.expr | None]) -> bool:
+    if isinstance(size, ast.Name):
+        default = defaults.get(size.id)
+        return default is not None and _is_few(default, {})
+    if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
+        return _is_few(size.left, defaults) and _is_few(size.right, defaults)
+    return isinstance(size, ast.Constant) and isinstance(size.value, int) and size.value <= _SMALL
+
+
+def loops_around(program: Program, code: Code, place: Place) -> int:
+    """How many loops of its function run a place again and again; a loop over a short display counts as none."""
+    kept = _of(program).loops
+    if code not in kept:
+        kept[code] = [
+            (node, node.lineno, node.end_lineno or node.lineno) for node in code.own() if isinstance(node, _LOOPS)
+        ]
+    return sum(first <= place.line <= last and not _is_header(node, place) for node, first, last in kept[code])
+
+
+def _is_header(node: ast.AST, place: Place) -> bool:
+    """What stands in `for … in HERE:` runs once, and so does what stands around a comprehension on its lines."""
+    at = place.line, place.column
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        first = node.body[0]
+        return at < (first.lineno, first.col_offset) or _is_after(node, at)
+    if isinstance(node, ast.While):
+        return _is_after(node, at)
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return not _holds(node, at) or _holds(node.generators[0].iter, at)
+    return False
+
+
+def _holds(node: ast.expr, at: tuple[int, int]) -> bool:
+    return (node.lineno, node.col_offset) <= at < (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _is_after(node: ast.For | ast.AsyncFor | ast.While, at: tuple[int, int]) -> bool:
+    """The `else` of a loop runs once."""
+    return bool(node.orelse) and at >= (node.orelse[0].lineno, node.orelse[0].col_offset)
