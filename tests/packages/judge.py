@@ -2,7 +2,7 @@
 
     python tests/packages/judge.py                    # every package; prints a table, exit code 1 if anything is wrong
     python tests/packages/judge.py timm vit-pytorch   # some
-    python tests/packages/judge.py --unproven         # with every kernel edit applied, run or not: the harder test
+    python tests/packages/judge.py --unproven         # with every kernel, run or not, Strop's own among them: the harder test
     python tests/packages/judge.py --write            # store the table in docs/packages.json
 
 A package is copied into a scratch tree and edited there. A model is built in both trees, in processes of their own
@@ -77,7 +77,7 @@ def scanned(folder: Path) -> dict[str, Any]:
 
 def fixed(folder: Path, *, unproven: bool) -> dict[str, Any]:
     """`strop fix --write` as a user calls it."""
-    more = ["--unproven"] if unproven and "--unproven" in _help() else []
+    more = ["--unproven", "--with-strop"] if unproven else []
     started = time.perf_counter()
     command = [sys.executable, "-m", "strop", "fix", str(folder), "--write", "--json", "--jobs", "1", *more]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(site()))
@@ -87,13 +87,6 @@ def fixed(folder: Path, *, unproven: bool) -> dict[str, Any]:
         return {"problem": f"fix ended with code {done.returncode}: {(done.stderr or done.stdout)[-2000:]}", "edits": 0}
     codes = Counter(one["code"] for one in told["applied"])
     return {"edits": len(told["applied"]), "edited": dict(codes), "fix_seconds": round(time.perf_counter() - started)}
-
-
-def _help() -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "strop", "fix", "--help"], capture_output=True, text=True, env=environment()
-    )
-    return done.stdout
 
 
 def environment(*path: Path) -> dict[str, str]:
@@ -209,7 +202,7 @@ def line_of(row: dict[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*")
-    parser.add_argument("--unproven", action="store_true", help="apply kernel edits that were not run, too")
+    parser.add_argument("--unproven", action="store_true", help="also kernels that were not run, and Strop's own")
     parser.add_argument("--only", action="append", default=[], help="only this case; repeatable")
     parser.add_argument("--backend", default="eager", help="what torch.compile compiles with (default: eager)")
     parser.add_argument("--keep", metavar="FOLDER", help="work in this folder and leave the trees there")
