@@ -215,7 +215,18 @@ class Builder:
             return root if _is(over, 1) else self.make("mul", [over, root], at=at)
         return self.make("reciprocal", [under], at=at) if _is(over, 1) else None
 
+    def _add(self, inputs: Sequence[Node], attributes: Mapping[str, Node], at: ast.AST | None) -> Node | None:
+        """`x.add(y, alpha=a)` is x + a · y."""
+        if "alpha" not in attributes or len(inputs) != 2 or _is(attributes["alpha"], 1):
+            return None
+        scaled = self.operation("mul", [inputs[1], attributes["alpha"]], None, at)
+        return self.make("add", [inputs[0], scaled], at=at)
+
     def _sub(self, inputs: Sequence[Node], attributes: Mapping[str, Node], at: ast.AST | None) -> Node | None:
+        if "alpha" in attributes and len(inputs) == 2 and not _is(attributes["alpha"], 1):
+            return self.make(
+                "sub", [inputs[0], self.operation("mul", [inputs[1], attributes["alpha"]], None, at)], at=at
+            )
         if len(inputs) == 2 and _is_number(inputs[1]):
             return self.make("add", [inputs[0], self.const(-inputs[1].value, at)], at=at)
         return None
@@ -309,6 +320,7 @@ class Builder:
 
 
 _CANONICAL: dict[str, Callable[[Builder, Sequence[Node], Mapping[str, Node], ast.AST | None], Node | None]] = {
+    "add": Builder._add,
     "mul": Builder._mul,
     "div": Builder._div,
     "sub": Builder._sub,

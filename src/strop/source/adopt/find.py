@@ -16,16 +16,19 @@ from strop.source.adopt.match import Kinds, Matcher
 from strop.source.adopt.scope import Scope
 from strop.source.code import Class, Code, Module
 
+_OF_SCRIPTS = ("optimizer", "data_loader")  #: families that concern what a script does at module level
 _MAX_SOLUTIONS = 12  #: ways to bind a pattern at one place that are tried against the guards
 
 
 def in_project(architecture: Architecture, rules: Sequence[Rule]) -> list[Match]:
     """The matches in all scanned files, by place."""
     matchers = _matchers(rules)
+    outside = _matchers(rule for rule in rules if _is_for_scripts(rule))
     found: list[Match] = []
     for module in architecture.project.scanned.values():
         for code, cls in _functions(architecture, module):
             found += _in_graph(architecture.graph(code, cls), matchers)
+        found += _in_graph(architecture.graph(module.code), outside)
     kept = _kept(found)
     scope = Scope(architecture.names)
     for match in kept:
@@ -53,6 +56,11 @@ def in_graph(graph: Graph, rules: Iterable[Rule]) -> list[Match]:
 
 def _matchers(rules: Iterable[Rule]) -> list[Matcher]:
     return [Matcher(rule, pattern) for rule in rules for pattern in rule.patterns]
+
+
+def _is_for_scripts(rule: Rule) -> bool:
+    """Whether a rule can be applied at module level, where functions may read every name: it moves nothing."""
+    return all(template.startswith(("+(", "loop(")) for _, template in rule.use) and rule.family in _OF_SCRIPTS
 
 
 def _functions(architecture: Architecture, module: Module) -> Iterator[tuple[Code, Class | None]]:

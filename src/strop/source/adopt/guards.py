@@ -226,6 +226,8 @@ def named(match: Match, name: str, text: str) -> str:
 def looped(match: Match, name: str) -> str:
     """`x` is the variable of a loop: some element of what is iterated over."""
     node = _node(match, name)
+    while node is not None and node.kind in ("element", "detach") and node.inputs:
+        node = node.inputs[0]
     index = node.attributes.get("index") if node is not None and node.kind == "item" else None
     return "" if index is not None and index.kind == "symbol" else f"`{name}` is not the variable of a loop"
 
@@ -429,3 +431,6 @@ def halves(match: Match) -> str:
         if node.kind == "chunk" and (node.attribute("n") != 2 or node.attribute("dim", -1) not in (-1, 3)):
             return f"line {node.place.line} may not divide in the middle"
     return ""
+
+
+from strop.source.adopt import guards_numbers  # noqa: E402, F401 - its checks register themselves with the above

@@ -18,6 +18,7 @@ from functools import lru_cache
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.synth_dead import Dead, blocks
 from strop.source.adopt.synth_effects import assigned_inside, change_in_between, names_of_one_value
+from strop.source.adopt.synth_loops import replaced_loop
 from strop.source.adopt.synth_state import checkpoint_shim
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
 from strop.source.code import Code, Module, walk
@@ -28,6 +29,7 @@ from strop.source.files import Text, read
 _SHAPED = frozenset(
     {"view", "flatten", "unflatten", "permute", "transpose", "squeeze", "unsqueeze", "expand", "repeat"}
 )
+_FOLLOWS = ("complement", "root_of_width")  #: checks by which the first number follows from the other value
 _WIDTH = 99  #: a longer line is broken at its arguments, unless the file has longer ones already
 
 
@@ -75,6 +77,8 @@ class _Synthesis:
 
     def made(self) -> Synthesis:
         match, rule = self.match, self.match.rule
+        if rule.use[0][1].startswith("loop("):
+            return Synthesis((replaced_loop(match, self.source(match.code)),), rule.imports)
         for name, test in match.conditions.items():
             if test != f"{self.words.value(match.bound[name])} is not None":
                 raise CannotWrite(f"`{name}` is there only if `{test}`", match.place)
@@ -96,8 +100,9 @@ class _Synthesis:
     def _nothing_forgotten(self) -> None:
         """Whatever enters the computation has to enter the replacement."""
         inner = {id(node) for node in (*self.match.nodes, *self.match.skipped)}
+        known = {guard.arguments[0] for guard in self.match.rule.guards if guard.name in _FOLLOWS}
         for name, node in self.match.bound.items():
-            if id(node) not in inner and name not in self.words.mentioned:
+            if id(node) not in inner and name not in self.words.mentioned and name not in known:
                 raise CannotWrite(f"the replacement has no place for `{name}`", node.place)
         for node in self.match.skipped:
             if node.kind in _SHAPED:

@@ -13,11 +13,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
+from strop.source.adopt.synth_effects import writes_in_place
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
 from strop.source.code import Code, children, walk
 
 _HARMLESS_TESTS = (ast.Name, ast.Attribute, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant, ast.Load)
 _WITH_EFFECTS = frozenset({"unknown", "call", "module", "loop", "phi", "input", "dropout", "layer", "parameter"})
+_BINDS_OR_WAITS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 _QUIET = (ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)
 
 
@@ -141,7 +143,7 @@ class Dead:
                 continue
             users = [user for user in node.users if id(user) not in self.roots and id(user) not in dead]
             inner = id(node) in candidates
-            if not users and (inner or self._can_go(node)):
+            if not users and (inner or (node.users and self._can_go(node))):  # what nobody used before stays
                 dead.add(id(node))
         return dead
 
@@ -158,7 +160,9 @@ class Dead:
 
     def _can_go(self, node: Node) -> bool:
         """Whether a value that only dead ones use is itself without effect."""
-        return node.kind not in _WITH_EFFECTS and node.definition is None and id(node) not in self.outer
+        if node.kind in _WITH_EFFECTS or node.definition is not None or id(node) in self.outer:
+            return False
+        return node.is_leaf or node.expression is None or not any(map(writes_in_place, walk([node.expression])))
 
     # -- statements ------------------------------------------------------------------------------------------------
 
@@ -236,7 +240,9 @@ class Dead:
         simple = (isinstance(statement, ast.Assign) and len(statement.targets) == 1) or (
             isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None
         )
-        return simple and bool(_target(statement)) and self.source.alone(statement)
+        if not simple or not _target(statement) or not self.source.alone(statement):
+            return False
+        return not any(isinstance(node, _BINDS_OR_WAITS) for node in walk([statement]))
 
     def _is_read(self, statement: ast.stmt, chosen: list[ast.stmt]) -> bool:
         """Whether code that stays may see what the statement binds."""

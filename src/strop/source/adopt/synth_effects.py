@@ -17,7 +17,7 @@ def change_in_between(match: Match) -> ast.AST | None:
     starts = [_start(node.expression) for node in own if node.expression is not None]
     end = max(_end(root.expression) for root in match.roots if root.expression is not None)
     for node in match.code.walk():
-        if _writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
+        if writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
             return node
     return None
 
@@ -50,7 +50,7 @@ def assigned_inside(expressions: Iterable[ast.AST]) -> ast.NamedExpr | None:
     return next((n for one in expressions for n in ast.walk(one) if isinstance(n, ast.NamedExpr)), None)
 
 
-def _writes_in_place(node: ast.AST) -> bool:
+def writes_in_place(node: ast.AST) -> bool:
     """`x.add_(y)`, `init.zeros_(x)`, `x += y`, `x[i] = y`, `f(…, out=x)`, `relu(x, inplace=True)`"""
     if isinstance(node, ast.AugAssign):
         return True
