@@ -10,7 +10,7 @@ import ast
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from strop.source.values import NOTHING, Atom, Value, const, join, join_all
+from strop.source.values import NOTHING, Atom, Value, const, grown, join_all
 
 if TYPE_CHECKING:
     from strop.source.code import Class, Code
@@ -147,7 +147,7 @@ class Node:
 
 def put(cell: Cell, value: Value) -> bool:
     """Join a value into a cell; True when it grew."""
-    joined = join(cell.value, value)
+    joined = grown(cell.value, value)
     if joined is cell.value:
         return False
     cell.value = joined

@@ -23,8 +23,8 @@ run last, on arguments about which nothing is known but hints, defaults and, if 
 from __future__ import annotations
 
 import ast
+import heapq
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,11 +37,12 @@ from strop.source.code import Class, Code, Module
 from strop.source.facts import Framework, Place
 from strop.source.heap import MAX_KEYS, Cell, Frame, Node, Object, put
 from strop.source.project import Project
-from strop.source.values import NOTHING, UNKNOWN, Function, Value, const, forget, join, unknown
+from strop.source.values import NOTHING, UNKNOWN, Function, Value, const, forget, grown, join, unknown
 
 MAX_CALL_DEPTH = 48
 MAX_RUNS = 24
 CONTEXTS = ((1_500, 24), (4_000, 8), (20_000, 5), (10**9, 3))  #: contexts per function by lines of the program
+MAX_CONTEXT_SIZE = 3_000  #: nodes of syntax that the contexts of one function may come to
 
 
 @dataclass
@@ -89,7 +90,8 @@ class Program:
         self._stars: dict[Module, list[Module | str]] = {}
         self._star_cells: dict[tuple[Module, str], Cell | None] = {}
         self._objects: dict[tuple[Node | None, int, str, object, int], Object] = {}
-        self._queue: deque[Node] = deque()
+        self._queue: list[tuple[int, int, Node]] = []  #: whoever has run least often goes first, then in order
+        self._queued = 0
         self._depth = 0
         self._every: dict[str, Code] = {}
         self._call_graph: CallGraph | None = None
@@ -115,7 +117,7 @@ class Program:
         """Work until nothing changes; then cells that are read but never written become unknown, and work goes on."""
         while True:
             while self._queue:
-                node = self._queue.popleft()
+                node = heapq.heappop(self._queue)[-1]
                 node.queued = False
                 self._run(node)
             empty = [(cell, value) for cell, value in self.empty_reads.items() if not cell.value.atoms]
@@ -131,7 +133,8 @@ class Program:
     def enqueue(self, node: Node) -> None:
         if not node.queued:
             node.queued = True
-            self._queue.append(node)
+            self._queued += 1
+            heapq.heappush(self._queue, (node.runs, self._queued, node))
 
     def _run(self, node: Node) -> None:
         from strop.source.statements import Body
@@ -158,7 +161,7 @@ class Program:
         finally:
             self._depth -= 1
             node.running = False
-        joined = join(node.result, result)
+        joined = grown(node.result, result)
         if joined is not node.result:
             node.result = joined
             for caller in list(node.callers):
@@ -185,7 +188,7 @@ class Program:
         changed = node.runs == 0
         for name, value in bound.items():
             old = node.parameters.setdefault(name, NOTHING)
-            joined = join(old, value)
+            joined = grown(old, value)
             if joined is not old:
                 node.parameters[name] = joined
                 changed = True
@@ -217,7 +220,7 @@ class Program:
         full = (function.frame, key)
         found = nodes.get(full)
         if found is None:
-            if len(nodes) >= self.max_contexts:
+            if len(nodes) >= min(self.max_contexts, max(1, MAX_CONTEXT_SIZE // len(function.code.own() or (0,)))):
                 full = (None, None)
                 found = nodes.get(full)
             if found is None:
@@ -250,7 +253,7 @@ class Program:
 
     def put_wild(self, obj: Object, element: Value, keys: Value = NOTHING, shuffle: bool = False) -> None:
         """Join into what a container holds under keys that are not known."""
-        wild, known = join(obj.wild, element), join(obj.keys, keys)
+        wild, known = grown(obj.wild, element), grown(obj.keys, keys)
         if wild is obj.wild and known is obj.keys and (obj.shuffled or not shuffle):
             return
         obj.wild, obj.keys, obj.shuffled = wild, known, obj.shuffled or shuffle
@@ -265,7 +268,7 @@ class Program:
                 self.put_wild(obj, value, const(key) if obj.kind == "dict" else NOTHING)
                 continue
             old = obj.items.get(key, NOTHING)
-            joined = join(old, value)
+            joined = grown(old, value)
             if joined is not old or key not in obj.items:
                 obj.items[key] = joined
                 changed = True

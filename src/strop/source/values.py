@@ -440,6 +440,17 @@ def join(a: Value, b: Value) -> Value:
     return result
 
 
+def grown(old: Value, new: Value) -> Value:
+    """The join, for what others read again when it grows: a second reason for not knowing something is no news."""
+    joined = join(old, new)
+    if joined is old or not old.is_unknown():
+        return joined
+    if any(not isinstance(atom, Unknown) and atom not in old.as_set() for atom in joined.atoms):
+        return joined
+    before = all(atom.before for atom in old.atoms if isinstance(atom, Unknown))
+    return old if before == all(atom.before for atom in joined.atoms if isinstance(atom, Unknown)) else joined
+
+
 def join_all(values: Iterable[Value]) -> Value:
     result = NOTHING
     for value in values:
