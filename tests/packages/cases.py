@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ Inputs = Callable[[int], Any]  #: variant 0 or 1 → a tuple or a dict for `forw
 class Case:
     make: Callable[[], nn.Module]
     inputs: Inputs
+    eval_gradients: bool = True  #: reversible networks have gradients in training only
 
 
 Cases = dict[str, Case]
@@ -33,6 +34,10 @@ def cases_of(package: str) -> Cases:
         if hasattr(table, package):
             return getattr(table, package)()  # type: ignore[no-any-return]
     raise SystemExit(f"no cases for {package}: add a function of that name to cases_*.py")
+
+
+def in_training_only(cases: Cases) -> Cases:
+    return {name: replace(one, eval_gradients=False) for name, one in cases.items()}
 
 
 def found(path: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from cases import Case, Cases, both, case, found, images, named, numbers, series, tokens
+from cases import Case, Cases, both, case, found, images, in_training_only, named, numbers, series, tokens
 
 LAYERS: dict[str, Any] = {"dim": 32, "depth": 2, "heads": 4, "attn_dim_head": 8}
 #: what the documentation of x-transformers lists, feature by feature
@@ -41,12 +41,11 @@ FEATURES: dict[str, dict[str, Any]] = {
     "scaled residual": {"scale_residual": True},
     "shifted tokens": {"shift_tokens": 1},
     "sandwich norm": {"sandwich_norm": True},
-    "residual norm": {"resi_dual": True},
     "value gates": {"attn_gate_values": True},
     "memory keys": {"attn_num_mem_kv": 3},
     "head scale": {"attn_head_scale": True},
     "soft clamp": {"attn_softclamp_logits": True},
-    "value residual": {"attn_learned_value_residual_mix": True, "add_value_residual": True},
+    "value residual": {"add_value_residual": True},
 }
 
 
@@ -113,7 +112,7 @@ def performer_pytorch() -> Cases:
         "with local heads": case(lm, words, local_attn_heads=2, local_window_size=4, **text),
         "shifted tokens": case(lm, words, shift_tokens=True, **text),
         "performer": case(plain, vectors, **base),
-        "reversible": case(plain, vectors, reversible=True, **base),
+        **in_training_only({"reversible": case(plain, vectors, reversible=True, **base)}),
         "self-attention": case("performer_pytorch:SelfAttention", vectors, dim=32, heads=4, dim_head=8),
         "encoder and decoder": case(
             "performer_pytorch:PerformerEncDec", both(words, words), dim=32, tie_token_embeds=True, enc_num_tokens=41,
@@ -132,7 +131,7 @@ def linear_attention_transformer() -> Cases:
         "causal": case(lm, words, num_tokens=41, causal=True, blindspot_size=2, **base),
         "with local heads": case(lm, words, num_tokens=41, n_local_attn_heads=2, local_attn_window_size=4, **base),
         "with glu": case(lm, words, num_tokens=41, ff_glu=True, **base),
-        "reversible": case(lm, words, num_tokens=41, reversible=True, **base),
+        **in_training_only({"reversible": case(lm, words, num_tokens=41, reversible=True, **base)}),
         "shifted tokens": case(lm, words, num_tokens=41, shift_tokens=True, **base),
         "transformer": case("linear_attention_transformer:LinearAttentionTransformer", vectors, **base),
         "image attention": case(
@@ -152,7 +151,6 @@ def perceiver_pytorch() -> Cases:
         "perceiver": case("perceiver_pytorch:Perceiver", picture, **base),
         "tied": case("perceiver_pytorch:Perceiver", picture, weight_tie_layers=True, **base),
         "with dropout": case("perceiver_pytorch:Perceiver", picture, attn_dropout=0.1, ff_dropout=0.1, **base),
-        "experimental": case("perceiver_pytorch.experimental:Perceiver", picture, **base),
         "gated": case("perceiver_pytorch.gated:Perceiver", picture, **base),
         "mixed latents": case("perceiver_pytorch.mixed_latents:Perceiver", picture, **base),
         "perceiver io": case(
@@ -161,7 +159,7 @@ def perceiver_pytorch() -> Cases:
         ),
         "perceiver lm": case(
             "perceiver_pytorch:PerceiverLM", tokens(41, 16, other=11), num_tokens=41, max_seq_len=16, depth=2,
-            queries_dim=8, logits_dim=41, latent_heads=2, **io,
+            latent_heads=2, **io,
         ),
     }  # fmt: skip
 
@@ -183,7 +181,7 @@ def reformer_pytorch() -> Cases:
     base: dict[str, Any] = {"dim": 32, "depth": 1, "heads": 4, "dim_head": 8, "bucket_size": 4, "n_hashes": 2}
     base |= {"ff_chunks": 2}
     lm = "reformer_pytorch:ReformerLM"
-    return {
+    return in_training_only({
         "language model": case(lm, words, num_tokens=41, max_seq_len=32, **base),
         "causal": case(lm, words, num_tokens=41, max_seq_len=32, causal=True, **base),
         "full attention": case(lm, words, num_tokens=41, max_seq_len=32, use_full_attn=True, **base),
@@ -197,7 +195,7 @@ def reformer_pytorch() -> Cases:
         "full query-key attention": case(
             "reformer_pytorch.reformer_pytorch:FullQKAttention", both(series(12, 8, other=9), series(12, 8, other=9))
         ),
-    }
+    })
 
 
 def local_attention() -> Cases:
@@ -242,7 +240,7 @@ def memory_efficient_attention_pytorch() -> Cases:
     base: dict[str, Any] = {"dim": 32, "heads": 4, "dim_head": 8}
     small: dict[str, Any] = {"q_bucket_size": 4, "k_bucket_size": 8}
     cosine = f"{root}.memory_efficient_cosine_sim_attention:CosineSimAttention"
-    return {
+    return in_training_only({
         "attention": case(f"{root}:Attention", vectors, **base),
         "in buckets": case(f"{root}:Attention", vectors, memory_efficient=True, **small, **base),
         "causal": case(f"{root}:Attention", vectors, causal=True, **base),
@@ -253,7 +251,7 @@ def memory_efficient_attention_pytorch() -> Cases:
             f"{root}.transformer:Transformer", words, num_tokens=41, max_seq_len=16, depth=2, use_flash_attn=False,
             **base,
         ),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def colt5_attention() -> Cases:
@@ -265,10 +263,6 @@ def colt5_attention() -> Cases:
         "attention": case("colt5_attention:ConditionalRoutedAttention", vectors, dim=32, **heavy),
         "autoregressive": case(
             "colt5_attention:ConditionalRoutedAutoregressiveAttention", vectors, dim=32, heavy_window_size=4, **heavy
-        ),
-        "cross-attention": case(
-            "colt5_attention:ConditionalRoutedCrossAttention", both(vectors, series(12, 32, other=9)), dim=32,
-            num_tokens_q=4, num_tokens_kv=5, dim_head=8, heads=2,
         ),
         "block": case(
             "colt5_attention:ConditionalRoutedTransformerBlock", vectors, dim=32, num_heavy_attn_tokens_q=4,
@@ -313,9 +307,9 @@ def tab_transformer_pytorch() -> Cases:
     base |= {"dim_head": 8, "dim_out": 2}
     row = both(numbers(3, 3), images(6))
     return {
-        "tab transformer": case("tab_transformer_pytorch:TabTransformer", row, mlp_hidden_mults=(2, 1), **base),
+        "tab transformer": case("tab_transformer_pytorch:TabTransformer", row, mlp_act=torch.nn.ReLU(), **base),
         "with dropout": case(
-            "tab_transformer_pytorch:TabTransformer", row, attn_dropout=0.1, ff_dropout=0.1, **base
+            "tab_transformer_pytorch:TabTransformer", row, mlp_act=torch.nn.ReLU(), attn_dropout=0.1, ff_dropout=0.1, **base
         ),
         "ft transformer": case("tab_transformer_pytorch:FTTransformer", row, **base),
         "ft transformer, dropout": case(

@@ -29,6 +29,7 @@ PLAIN: dict[str, tuple[str, dict[str, Any]]] = {
     "learnable_memory_vit": ("ViT", {}),
     "look_vit": ("LookViT", {"image_size": 64, "patch_size": 16, "highres_patch_size": 8, "heads": 4}),
     "mp3": ("ViT", {}),
+    "simple_vit_attn_residual": ("SimpleViTAttnResidual", {}),
     "normalized_vit": ("nViT", {}),
     "parallel_vit": ("ViT", {}),
     "pit": ("PiT", {"depth": (1, 1, 1), "image_size": 64, "heads": 2}),
@@ -70,7 +71,7 @@ def vit_pytorch() -> Cases:
         f"{module}.{kind}": of(f"{module}:{kind}", images(3, *[more.get("image_size", 32)] * 2), **more)
         for module, (kind, more) in PLAIN.items()
     }
-    video, volume = images(3, 4, 32, 32), images(4, 3, 32, 32)
+    video = images(3, 4, 32, 32)
     made |= {
         "cct.CCT": case("vit_pytorch.cct:CCT", picture, img_size=(32, 32), embedding_dim=32, num_layers=2, num_heads=4,
                         n_conv_layers=2, kernel_size=7, stride=2, padding=3, pooling_kernel_size=3, pooling_stride=2,
@@ -82,8 +83,6 @@ def vit_pytorch() -> Cases:
         "cross_vit.CrossViT": of("cross_vit:CrossViT", images(3, 64, 64), image_size=64, sm_dim=16, lg_dim=32, depth=1,
                                  sm_patch_size=8, lg_patch_size=16, sm_enc_heads=2, lg_enc_heads=2, lg_enc_depth=1,
                                  sm_enc_mlp_dim=32, lg_enc_mlp_dim=32, cross_attn_depth=1, cross_attn_heads=2),
-        "crossformer.CrossFormer": of("crossformer:CrossFormer", images(3, 64, 64), FOUR,
-                                      global_window_size=(8, 4, 2, 1), local_window_size=2),
         "cvt.CvT": of("cvt:CvT", images(3, 64, 64, other=(3, 96, 96)), {}, num_classes=7, s1_emb_dim=16, s2_emb_dim=32,
                       s3_emb_dim=32, s2_heads=2, s3_heads=2, s2_depth=1, s3_depth=2),
         "levit.LeViT": of("levit:LeViT", images(3, 64, 64), image_size=64, stages=2, dim=(16, 32), depth=1,
@@ -110,30 +109,17 @@ def vit_pytorch() -> Cases:
         "simple_vit_1d.SimpleViT": of("simple_vit_1d:SimpleViT", images(3, 64), seq_len=64),
         "vit_3d.ViT": of("vit_3d:ViT", video, VIDEO),
         "simple_vit_3d.SimpleViT": of("simple_vit_3d:SimpleViT", video, VIDEO),
-        "simple_flash_attn_vit_3d.SimpleViT": of("simple_flash_attn_vit_3d:SimpleViT", video, VIDEO,
-                                                 use_flash_attn=False),
         "vivit.ViViT": of("vivit:ViViT", video, VIDEO, spatial_depth=1, temporal_depth=1, use_flash_attn=False),
         "vivit.ViViT factorized": of("vivit:ViViT", video, VIDEO, spatial_depth=1, temporal_depth=1,
                                      variant="factorized_self_attention", use_flash_attn=False),
         "vivit_with_moss.ViViT": of("vivit_with_moss:ViViT", video, VIDEO, spatial_depth=1, temporal_depth=1,
                                     use_flash_attn=False),
-        "vit_nd.ViTND": of("vit_nd:ViTND", video, ndim=3, input_shape=(4, 32, 32), patch_size=(2, 8, 8)),
-        "vit_nd_rotary.ViTND": of("vit_nd_rotary:ViTND", video, ndim=3, input_shape=(4, 32, 32), patch_size=(2, 8, 8)),
-        "vit_nd_pope.ViTND": of("vit_nd_pope:ViTND", video, ndim=3, input_shape=(4, 32, 32), patch_size=(2, 8, 8)),
-        "levjepa.VideoTransformer": of("levjepa:VideoTransformer", video, VIDEO),
         "na_vit.NaViT": of("na_vit:NaViT", _loose),
-        "mae.MAE": Case(lambda: found("vit_pytorch.mae:MAE")(encoder=_vit(), masking_ratio=0.5, decoder_dim=16,
-                                                             decoder_depth=1, decoder_heads=2), picture),
-        "simmim.SimMIM": Case(lambda: found("vit_pytorch.simmim:SimMIM")(encoder=_vit(), masking_ratio=0.5), picture),
         "efficient.ViT": Case(_efficient, picture),
-        "distill.DistillableViT": of("distill:DistillableViT", picture),
+        "distill.DistillableViT": case("vit_pytorch.distill:DistillableViT", picture, **USUAL),
         "learnable_memory_vit.Adapter": Case(_adapter, picture),
     }
-    return {**made, "accept_video_wrapper": Case(_video_wrapper, volume)}  # fmt: skip
-
-
-def _vit() -> Any:
-    return found("vit_pytorch.vit:ViT")(**USUAL)
+    return made  # fmt: skip
 
 
 def _loose(variant: int) -> Any:
@@ -149,8 +135,3 @@ def _efficient() -> Any:
 def _adapter() -> Any:
     vit = found("vit_pytorch.learnable_memory_vit:ViT")(**USUAL)
     return found("vit_pytorch.learnable_memory_vit:Adapter")(vit=vit, num_classes=3, num_memories_per_layer=2)
-
-
-def _video_wrapper() -> Any:
-    kind = found("vit_pytorch.accept_video_wrapper:AcceptVideoWrapper")
-    return kind(_vit(), add_time_pos_emb=True, time_seq_len=8, dim_emb=7)

@@ -22,7 +22,8 @@ REQUIREMENTS = HERE / "requirements.txt"
 @dataclass(frozen=True)
 class Package:
     name: str  #: as on PyPI
-    folder: str  #: what is imported, scanned and edited
+    folder: str  #: what is imported
+    parts: tuple[str, ...] = ()  #: what is scanned and edited of it; empty: everything
 
     @property
     def version(self) -> str:
@@ -32,6 +33,10 @@ class Package:
     @property
     def source(self) -> Path:
         return site() / self.folder
+
+    def sources(self, folder: Path) -> list[str]:
+        """What is scanned of a copy."""
+        return [str(folder / part) for part in self.parts] or [str(folder)]
 
     def copied_to(self, tree: Path) -> Path:
         """The package's folder in a tree of its own."""
@@ -43,8 +48,7 @@ class Package:
 PACKAGES: tuple[Package, ...] = (
     Package("timm", "timm"),
     Package("torchvision", "torchvision"),
-    Package("transformers", "transformers"),
-    Package("diffusers", "diffusers"),
+    Package("diffusers", "diffusers", ("models",)),
     Package("vit-pytorch", "vit_pytorch"),
     Package("x-transformers", "x_transformers"),
     Package("open_clip_torch", "open_clip"),
@@ -71,7 +75,6 @@ PACKAGES: tuple[Package, ...] = (
     Package("st-moe-pytorch", "st_moe_pytorch"),
     Package("tab-transformer-pytorch", "tab_transformer_pytorch"),
     Package("pytorch-tabnet", "pytorch_tabnet"),
-    Package("rtdl-revisiting-models", "rtdl_revisiting_models"),
     Package("vector-quantize-pytorch", "vector_quantize_pytorch"),
 )
 

@@ -2,7 +2,7 @@
 
     python tests/packages/judge.py                    # every package; prints a table, exit code 1 if anything is wrong
     python tests/packages/judge.py timm vit-pytorch   # some
-    python tests/packages/judge.py --unproven         # with every kernel, run or not, Strop's own among them: the harder test
+    python tests/packages/judge.py --unproven         # and with every kernel, run or not, Strop's own too: a harder test
     python tests/packages/judge.py --write            # store the table in docs/packages.json
 
 A package is copied into a scratch tree and edited there. A model is built in both trees, in processes of their own
@@ -37,32 +37,32 @@ DEATHS = 8  #: how often a process may die before a package is given up
 
 def judge(package: Package, scratch: Path, *, unproven: bool, backend: str, only: list[str]) -> dict[str, Any]:
     """One package from the scan to the comparison; a row of the table."""
-    row: dict[str, Any] = {"package": package.name, "version": package.version}
-    before, after = scratch / "before", scratch / "after"
-    package.copied_to(before)
-    folder = package.copied_to(after)
-    row |= scanned(folder)
-    row |= fixed(folder, unproven=unproven)
-    edited = changed_functions(before / package.folder, folder)
-    row["files"] = len(edited)
-    row["functions"] = sum(map(len, edited.values()))
-    row |= compared(package, scratch, edited, backend, only)
-    return row
+    row: dict[str, Any] = {"package": package.name, "version": package.version, "parts": list(package.parts)}
+    before = package.copied_to(scratch / "before")
+    row |= scanned(package.sources(before))
+    trees = {"default": scratch / "default", **({"unproven": scratch / "unproven"} if unproven else {})}
+    edited: dict[str, dict[str, list[str]]] = {}
+    for how, tree in trees.items():
+        folder = package.copied_to(tree)
+        told = fixed(package.sources(folder), unproven=how == "unproven")
+        edited[how] = changed_functions(before, folder)
+        row[how] = {**told, "functions": sum(map(len, edited[how].values()))}
+    return row | compared(package, scratch, edited, row, backend, only)
 
 
-def scanned(folder: Path) -> dict[str, Any]:
+def scanned(folders: list[str]) -> dict[str, Any]:
     """A cold scan in one process: lines, lines per second of processor time, findings."""
     code = (
         "import json, sys, time\n"
         "from strop.source.survey import survey\n"
         "started = time.process_time()\n"
-        "scan = survey([sys.argv[1]], jobs=1, cache=None)\n"
+        "scan = survey(sys.argv[1:], jobs=1, cache=None)\n"
         "seconds = time.process_time() - started\n"
         "codes = [finding.code for finding in scan.findings]\n"
         "print(json.dumps({'lines': scan.lines, 'seconds': seconds, 'codes': codes,"
         " 'skipped': [s.file + ': ' + s.message for s in scan.skipped]}))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, env=environment())
+    done = subprocess.run([sys.executable, "-c", code, *folders], capture_output=True, text=True, env=environment())
     if done.returncode:
         return {"problem": f"the scan failed: {done.stderr[-2000:]}", "lines": 0}
     found = json.loads(done.stdout.splitlines()[-1])
@@ -75,11 +75,11 @@ def scanned(folder: Path) -> dict[str, Any]:
     }
 
 
-def fixed(folder: Path, *, unproven: bool) -> dict[str, Any]:
+def fixed(folders: list[str], *, unproven: bool) -> dict[str, Any]:
     """`strop fix --write` as a user calls it."""
     more = ["--unproven", "--with-strop"] if unproven else []
     started = time.perf_counter()
-    command = [sys.executable, "-m", "strop", "fix", str(folder), "--write", "--json", "--jobs", "1", *more]
+    command = [sys.executable, "-m", "strop", "fix", *folders, "--write", "--json", "--jobs", "1", *more]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(site()))
     try:
         told = json.loads(done.stdout)
@@ -125,34 +125,44 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def compared(
-    package: Package, scratch: Path, edited: dict[str, list[str]], backend: str, only: list[str]
+    package: Package,
+    scratch: Path,
+    edited: dict[str, dict[str, list[str]]],
+    row: dict[str, Any],
+    backend: str,
+    only: list[str],
 ) -> dict[str, Any]:
+    """What models give before, and after the edits of each kind; counts go into the part of the row that it is for."""
     store = scratch / "store"
     store.mkdir()
     job = {"package": package.folder, "store": str(store), "path": [str(ROOT / "src"), str(site())]}
     job |= {"backend": backend, "smallest": True}
     first = recorded({**job, "role": "before", "tree": str(scratch / "before"), "names": only}, scratch)
     built = [name for name, one in first.items() if "problem" not in one]
-    second: dict[str, dict[str, Any]] = {}
-    if built and edited:
-        after = {**job, "role": "after", "tree": str(scratch / "after"), "names": built, "edited": edited}
-        second = recorded(after, scratch)
-    reached = {name for one in second.values() for name in one.get("ran", ())}
-    wrong = {n: one.get("differences") or [one["problem"]] for n, one in second.items() if _is_wrong(one)}
+    for how, functions_of in edited.items():
+        tree = scratch / how
+        after = {**job, "role": how, "tree": str(tree), "names": built, "edited": functions_of}
+        second = recorded(after, scratch) if built and functions_of else {}
+        row[how] |= outcome(second, functions_of, tree)
     return {
         "built": len(built),
-        "ran_edited": sum(bool(one.get("ran")) for one in second.values()),
-        "reached": len(reached),
         "float64": sum(first[name].get("float64", False) for name in built),
-        "wrong": wrong,
         "not_built": {name: one["problem"] for name, one in first.items() if "problem" in one},
+    }
+
+
+def outcome(second: dict[str, dict[str, Any]], edited: dict[str, list[str]], tree: Path) -> dict[str, Any]:
+    reached = {name for one in second.values() for name in one.get("ran", ())}
+    every = {f"{file}:{name}" for file, names in edited.items() for name in names}
+    precisions = ("float32", "float64")
+    return {
+        "ran_edited": sum(bool(one.get("ran")) for one in second.values()),
+        "reached": _relative(reached, tree),
+        "not_reached": _relative(every - reached, tree),
+        "wrong": {n: one.get("differences") or [one["problem"]] for n, one in second.items() if _is_wrong(one)},
         "largest": {
             precision: max((one["largest"][precision] for one in second.values() if "largest" in one), default=0.0)
-            for precision in ("float32", "float64")
-        },
-        "not_reached": _relative({f"{f}:{n}" for f, names in edited.items() for n in names} - reached, scratch),
-        "models": {
-            name: {"ran": _relative(set(second[name].get("ran", ())), scratch)} for name in built if name in second
+            for precision in precisions
         },
     }
 
@@ -161,8 +171,8 @@ def _is_wrong(one: dict[str, Any]) -> bool:
     return bool(one.get("differences") or one.get("problem"))
 
 
-def _relative(names: set[str], scratch: Path) -> list[str]:
-    return sorted(name.removeprefix(f"{scratch / 'after'}/") for name in names)
+def _relative(names: set[str], tree: Path) -> list[str]:
+    return sorted(name.removeprefix(f"{tree}/") for name in names)
 
 
 def recorded(job: dict[str, Any], scratch: Path) -> dict[str, dict[str, Any]]:
@@ -192,17 +202,21 @@ def recorded(job: dict[str, Any], scratch: Path) -> dict[str, dict[str, Any]]:
 
 def line_of(row: dict[str, Any]) -> str:
     speed = row.get("lines_per_second", 0)
-    told = (
-        f"{row['package']:36} {row['version']:12} {row['lines']:7} lines {speed:6}/s {row.get('findings', 0):5} findings"
+    told = f"{row['package']:34} {row['version']:10} {row['lines']:7} lines {speed:6}/s {row.get('findings', 0):4} findings"
+    return f"{told} {row.get('built', 0):4} built; " + "; ".join(
+        f"{how}: {one['edits']} edits, {one['ran_edited']} ran them, {len(one['wrong'])} wrong"
+        for how, one in _ways(row)
     )
-    ran = f"{row.get('edits', 0):4} edits {row.get('built', 0):4} built {row.get('ran_edited', 0):4} ran edited code"
-    return f"{told} {ran} {len(row.get('wrong', {})):3} wrong"
+
+
+def _ways(row: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [(how, row[how]) for how in ("default", "unproven") if how in row]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*")
-    parser.add_argument("--unproven", action="store_true", help="also kernels that were not run, and Strop's own")
+    parser.add_argument("--unproven", action="store_true", help="also with kernels that were not run, and Strop's own")
     parser.add_argument("--only", action="append", default=[], help="only this case; repeatable")
     parser.add_argument("--backend", default="eager", help="what torch.compile compiles with (default: eager)")
     parser.add_argument("--keep", metavar="FOLDER", help="work in this folder and leave the trees there")
@@ -217,13 +231,15 @@ def main() -> int:
             row = judge(package, scratch, unproven=given.unproven, backend=given.backend, only=given.only)
         rows.append(row)
         print(line_of(row), flush=True)
-        for name, why in row.get("wrong", {}).items():
-            print(f"    WRONG {name}: {'; '.join(why[:2])}")
+        for how, one in _ways(row):
+            for name, why in one["wrong"].items():
+                print(f"    WRONG {how} {name}: {'; '.join(why[:2])}", flush=True)
         if given.write:
             store(rows, Path(given.write))
-    built, ran = sum(row.get("built", 0) for row in rows), sum(row.get("ran_edited", 0) for row in rows)
-    wrong = sum(len(row.get("wrong", {})) + ("problem" in row) for row in rows)
-    print(f"{len(rows)} packages: {built} models built and compared, {ran} ran edited code, {wrong} wrong")
+    built = sum(row.get("built", 0) for row in rows)
+    wrong = sum(len(one["wrong"]) + ("problem" in one) for row in rows for _, one in _ways(row))
+    ran = sum(one["ran_edited"] for row in rows for _, one in _ways(row))
+    print(f"{len(rows)} packages: {built} models built, {ran} ran edited code, {wrong} wrong")
     return 1 if wrong else 0
 
 

@@ -88,7 +88,8 @@ def results(case: Any, model: nn.Module, passes: Any) -> dict[str, Values]:
             if mode == "train without dropout" and not without_dropout(fresh) and variant == 0:
                 continue  # the same as training
             given = as_dtype(case.inputs(variant), dtype)
-            training, gradients = mode.startswith("train"), mode != "eval without gradients"
+            training = mode.startswith("train")
+            gradients = training or (mode == "eval" and case.eval_gradients)
             try:
                 values = kept(run(fresh, given, training=training, gradients=gradients, seed=variant))
             except Exception:
