@@ -1,0 +1,128 @@
+"""How far two results are apart. Large tensors are kept as samples and weighted sums."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+#: largest difference allowed, relative to a tensor's scale
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
+WHOLE = 8192  #: elements up to which a tensor is kept as it is
+PROJECTIONS = 64
+SMALL = 1e-7  #: tensors whose elements are all below this count as zero
+CHAOTIC = 0.05  #: an original that is further from its own float64 result says nothing in float32
+FLOOR = 1e-2  #: gradients that are tiny beside the largest one are measured by this part of it: roundings make them up
+
+
+@dataclass
+class Kept:
+    """A tensor, or what stands for it."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    finite: int
+    scale: float  #: the largest finite element
+    norm: float
+    part: Tensor  #: all elements, or evenly spaced ones
+    projected: Tensor | None
+
+
+Values = dict[str, Kept]
+
+
+def kept(found: dict[str, Tensor]) -> Values:
+    return {name: _keep(tensor) for name, tensor in found.items()}
+
+
+def _keep(tensor: Tensor) -> Kept:
+    shape, dtype = tuple(tensor.shape), tensor.dtype
+    flat = tensor.detach().reshape(-1)
+    if flat.is_complex():
+        flat = torch.view_as_real(flat).reshape(-1)
+    if not flat.is_floating_point():
+        flat = flat.to(torch.int64)
+        finite, scale = flat.numel(), 0.0
+    else:
+        usual = torch.isfinite(flat)
+        finite = int(usual.sum())
+        flat = torch.where(usual, flat, torch.zeros_like(flat))
+        scale = flat.abs().max().item() if flat.numel() else 0.0
+    if flat.numel() <= WHOLE:
+        return Kept(shape, dtype, finite, scale, flat.double().norm().item(), flat.clone(), None)
+    step = -(-flat.numel() // (WHOLE // 2))
+    wide = flat.double()
+    return Kept(shape, dtype, finite, scale, wide.norm().item(), flat[::step].clone(), _projected(wide))
+
+
+def _projected(flat: Tensor) -> Tensor:
+    """Sums over rows and over columns, each element with a weight of its own: a difference would have to cancel in all."""
+    padded = torch.nn.functional.pad(flat * _weights(flat.numel()), (0, -flat.numel() % PROJECTIONS))
+    return torch.cat([padded.view(PROJECTIONS, -1).sum(1), padded.view(-1, PROJECTIONS).sum(0)])
+
+
+@functools.lru_cache(maxsize=256)
+def _weights(count: int) -> Tensor:
+    return torch.cos(torch.arange(count, dtype=torch.float64) * 1.6180339887498949)
+
+
+def error(one: Kept, two: Kept, least: float = 0.0) -> float:
+    """The largest difference relative to the scale; infinite when shapes or special values differ."""
+    if one.shape != two.shape or one.finite != two.finite:
+        return float("inf")
+    if not one.part.numel():
+        return 0.0
+    if not one.part.is_floating_point():
+        same = torch.equal(one.part, two.part)
+        return 0.0 if same and _far(one, two, 0.0) == 0.0 else float("inf")
+    scale = max(one.scale, least)
+    distance = (one.part.double() - two.part.double()).abs().max().item()
+    if max(scale, two.scale) < SMALL:
+        return 0.0
+    return max(distance / max(scale, SMALL), _far(one, two, least))
+
+
+def _far(one: Kept, two: Kept, least: float) -> float:
+    """The largest difference of projections, relative to the length of the tensor."""
+    if one.projected is None or two.projected is None:
+        return 0.0
+    count = one.part.numel() ** 0.5
+    length = max(one.norm, least * count, SMALL)
+    return float((one.projected - two.projected).abs().max()) / length
+
+
+def differences(before: dict[str, Values], after: dict[str, Values]) -> tuple[list[str], dict[str, float]]:
+    """What differs, and the largest errors by precision. Other draws of dropout are not held against an edit."""
+    found: list[str] = []
+    largest = {"float32": 0.0, "float64": 0.0}
+    for what in before:
+        precision = what.rpartition(" ")[2]
+        exact = before.get(what.replace("float32", "float64")) if precision == "float32" else None
+        texts, worst = _differences(before[what], after.get(what, {}), getattr(torch, precision), exact)
+        if texts and what.startswith("train,") and what.replace("train,", "train without dropout,") in before:
+            continue  # decided without dropout
+        found += [f"{what}: {text}" for text in texts[:3]]
+        largest[precision] = max(largest[precision], worst)
+    return found, largest
+
+
+def _differences(one: Values, two: Values, dtype: torch.dtype, exact: Values | None) -> tuple[list[str], float]:
+    found = [f"{name} is only there {'before' if name in one else 'after'}" for name in sorted(set(one) ^ set(two))]
+    gradients = [value.scale for name, value in one.items() if name.startswith("gradient")]
+    floor = FLOOR * max(gradients, default=0.0)
+    worst = 0.0
+    for name in one:
+        if name not in two:
+            continue
+        least = floor if name.startswith("gradient") else 0.0
+        far = error(one[name], two[name], least)
+        own = error(exact[name], one[name], least) if exact is not None and name in exact else 0.0
+        if one[name].dtype is not two[name].dtype:
+            found.append(f"{name} is {two[name].dtype} and was {one[name].dtype}")
+        elif far > TOLERANCE[dtype] + 4 * own and own < CHAOTIC:
+            found.append(f"{name} differs by {far:.2g} of its scale")
+        elif own < CHAOTIC:
+            worst = max(worst, far)
+    return found, worst
