@@ -15,9 +15,24 @@ from typing import Any
 
 FILE = Path(__file__).resolve().parent.parent / "src" / "strop" / "source" / "apis" / "tensorflow_names.toml"
 LISTED = FILE.with_name("tensorflow.toml")
-MODULES = (
-    "math nn linalg signal image strings bitwise sparse ragged random audio quantization dtypes io sets debugging"
-).split()
+MODULES = [
+    "math",
+    "nn",
+    "linalg",
+    "signal",
+    "image",
+    "strings",
+    "bitwise",
+    "sparse",
+    "ragged",
+    "random",
+    "audio",
+    "quantization",
+    "dtypes",
+    "io",
+    "sets",
+    "debugging",
+]
 #: functions of `tf` that give something else than a tensor, or are listed with what they give
 NO_TENSORS = frozenset(
     """
