@@ -134,8 +134,8 @@ def _meaning(unit: _Unit) -> str:
         (file, digest_of(file)) for folder in settings.rules for file in sorted(map(str, Path(folder).glob("*.rule")))
     ]
     asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
-    asked = (*asked, settings.signatures or "STR149" in settings.select)
-    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, roots))
+    signatures = settings.signatures or "STR149" in settings.select
+    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, signatures, roots))
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:

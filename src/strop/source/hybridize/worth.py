@@ -27,11 +27,11 @@ NOT_WORTH_IT = declare(
     """The function could run as a graph, and would gain nothing by it.
 
     It runs once or twice, or no loop over data or steps calls it; it computes so little that calling a graph costs
-    more; it is test code; or something makes a graph of it already: Keras' `fit`, `predict` and `evaluate`, `tf.data`, or the
-    graph functions that call it. In a library, it is users who put functions into graphs, as a whole.
+    more; it is test code; or something makes a graph of it already: Keras' `fit`, `predict` and `evaluate`, `tf.data`,
+    or the graph functions that call it. In a library, it is users who put functions into graphs, as a whole.
     """,
 )
-MIN_OPERATIONS = 5  #: measured: a call of a graph function costs 30 to 50 µs, an operation in eager mode about 10
+MIN_OPERATIONS = 5  #: a call of a graph function costs about as much as four operations in eager mode
 MIN_CALLS = 3
 
 _KERAS = ("tensorflow.keras.", "keras.")
