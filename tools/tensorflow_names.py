@@ -15,17 +15,33 @@ from typing import Any
 
 FILE = Path(__file__).resolve().parent.parent / "src" / "strop" / "source" / "apis" / "tensorflow_names.toml"
 LISTED = FILE.with_name("tensorflow.toml")
-MODULES = (
-    "math nn linalg signal image strings bitwise sparse ragged random audio quantization dtypes io sets debugging"
-).split()
+MODULES = [
+    "math",
+    "nn",
+    "linalg",
+    "signal",
+    "image",
+    "strings",
+    "bitwise",
+    "sparse",
+    "ragged",
+    "random",
+    "audio",
+    "quantization",
+    "dtypes",
+    "io",
+    "sets",
+    "debugging",
+]
 #: functions of `tf` that give something else than a tensor, or are listed with what they give
 NO_TENSORS = frozenset(
     """
-    as_dtype autodiff batch_jacobian broadcast_static_shape custom_gradient device executing_eagerly function
-    get_current_name_scope get_logger get_static_value grad_pass_through gradients group hessians import_graph_def init_scope
-    inside_function is_symbolic_tensor is_tensor load_library load_op_library make_ndarray make_tensor_proto
-    name_scope no_gradient nondifferentiable_batch_function register_tensor_conversion_function recompute_grad
-    type_spec_from_value variable_creator_scope
+    as_dtype assert_equal assert_greater assert_less assert_rank autodiff batch_jacobian broadcast_static_shape
+    custom_gradient device executing_eagerly function get_current_name_scope get_logger get_static_value
+    grad_pass_through gradients group hessians import_graph_def init_scope inside_function is_symbolic_tensor
+    is_tensor load_library load_op_library make_ndarray make_tensor_proto name_scope no_gradient
+    nondifferentiable_batch_function register_tensor_conversion_function recompute_grad type_spec_from_value
+    variable_creator_scope
     """.split()  # noqa: SIM905
 )
 

@@ -282,13 +282,13 @@ def _dtypes(program: Program, id: str) -> Iterator[Reason]:
                     met.setdefault(side.id, {}).setdefault(tensor.dtype, place)
     for name, dtypes in met.items():
         own = {array.dtype for array in coerced[name].value.arrays() if array.dtype is not None}
-        other = sorted(set(dtypes) - own)
+        foreign = sorted(set(dtypes) - own)
         if len(dtypes) > 1:
             first, second = sorted(dtypes)[:2]
             yield Reason(DTYPES, f"`{name}` meets both {first} and {second}", max(dtypes.values()))
-        elif own and other:
-            message = f"`{name}` is an array of {min(own)} and meets {other[0]}, which fails once it is a tensor"
-            yield Reason(DTYPES, message, dtypes[other[0]])
+        elif own and foreign:
+            message = f"`{name}` is an array of {min(own)} and meets {foreign[0]}, which fails once it is a tensor"
+            yield Reason(DTYPES, message, dtypes[foreign[0]])
 
 
 def _symbolic(program: Program, id: str) -> Iterator[Reason]:

@@ -35,7 +35,7 @@ from strop.source.values import (
 #: decorators that take a `tf.function` object as they take a function
 _PLAIN_DECORATORS = {"staticmethod", "classmethod", "override", "final", "abstractmethod"}
 #: calls that make a tensor of an array in the same way in eager mode and in a graph
-_CONVERSIONS = {"tensorflow.cast", "tensorflow.constant", "tensorflow.convert_to_tensor"}
+_CONVERSIONS = {"tensorflow.cast", "tensorflow.convert_to_tensor"}  # `tf.constant` refuses a tensor without value
 _RAISES = ("assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertRaisesWithPredicateMatch", "raises")
 
 

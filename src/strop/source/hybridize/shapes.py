@@ -59,9 +59,9 @@ _BY_VALUE_UNDER = ("tensorflow.sparse.", "tensorflow.ragged.", "tensorflow.sets.
 _BY_ARGUMENT = {
     f"tensorflow.{name}": index
     for name, index in {
-        "reshape": 1, "range": 0, "fill": 0, "zeros": 0, "ones": 0, "tile": 1, "pad": 1,
-        "broadcast_to": 1, "one_hot": 1, "eye": 0, "slice": 1, "strided_slice": 1, "image.resize": 1,
-        "random.uniform": 0, "random.normal": 0, "random.stateless_uniform": 0, "random.stateless_normal": 0, "linspace": 2,
+        "reshape": 1, "range": 0, "fill": 0, "zeros": 0, "ones": 0, "tile": 1, "pad": 1, "broadcast_to": 1,
+        "one_hot": 1, "eye": 0, "slice": 1, "strided_slice": 1, "image.resize": 1, "random.uniform": 0,
+        "random.normal": 0, "random.stateless_uniform": 0, "random.stateless_normal": 0, "linspace": 2,
         "image.pad_to_bounding_box": 3, "image.crop_to_bounding_box": 3, "image.crop_and_resize": 3,
     }.items()
 }  # fmt: skip

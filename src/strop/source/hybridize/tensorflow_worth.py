@@ -8,14 +8,16 @@ function costs about as much as four operations in eager mode, tracing it as muc
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
 from strop.source.code import Code
-from strop.source.entries import ancestor_names
+from strop.source.entries import SPECULATIVE, ancestor_names
 from strop.source.events import Call
 from strop.source.facts import Place
+from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret import Program
 from strop.source.rules import declare
 
@@ -24,11 +26,12 @@ NOT_WORTH_IT = declare(
     "graph-not-worth-it",
     """The function could run as a graph, and would gain nothing by it.
 
-    It runs once or twice, computes so little that calling a graph costs more, is test code, or something makes a graph
-    of it already: Keras' `fit`, `predict` and `evaluate`, `tf.data`, or the graph functions that call it.
+    It runs once or twice, or no loop over data or steps calls it; it computes so little that calling a graph costs
+    more; it is test code; or something makes a graph of it already: Keras' `fit`, `predict` and `evaluate`, `tf.data`,
+    or the graph functions that call it. In a library, it is users who put functions into graphs, as a whole.
     """,
 )
-MIN_OPERATIONS = 5  #: measured: a call of a graph function costs 30 to 50 µs, an operation in eager mode about 10
+MIN_OPERATIONS = 5  #: a call of a graph function costs about as much as four operations in eager mode
 MIN_CALLS = 3
 
 _KERAS = ("tensorflow.keras.", "keras.")
@@ -46,10 +49,8 @@ _DRIVERS = frozenset(
         "evaluate_generator",
     ]
 )
-_MAKERS = re.compile(
-    r"_*(create|make|build|init|initialize|load|save|setup|main|parse|export|restore|download|prepare)(_.*)?$"
-)
-_TEST_FOLDERS = {"test", "tests", "testing", "testdata", "benchmarks"}
+_DRIVING = re.compile(r"_*(main|train|fit|run|evaluate|eval|test|validate|learn|optimize|play)(_|$)")
+_TEST_FOLDERS = {"test", "tests", "testing", "testdata"}
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -69,7 +70,7 @@ def why_not(program: Program, id: str) -> str:
     if _is_made_anew(program, code):
         return "it is a function in a function: every call of the outer one would trace it again"
     if not _runs_often(program, code, set()):
-        return "it runs once or twice"
+        return "nothing shows that it runs often in eager mode"
     if _operations(program, id) < MIN_OPERATIONS:
         return "it computes too little for a graph of its own"
     return ""
@@ -136,18 +137,35 @@ def _is_made_anew(program: Program, code: Code) -> bool:
 
 
 def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
-    """Called in a loop, from several places, by something that runs often, or by nobody that the scan can see."""
+    """A loop over data or steps calls it, or several places do, or its name says that it is a step of such a loop.
+
+    What a library's functions call in loops says nothing: users put those functions into graphs as a whole.
+    """
     if code in seen:
         return False
     seen.add(code)
     if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short in ("__init__", "build", "main"):
         return False
-    callers = program.callers(code.id)
-    if not callers or any(node.entry for node in code.nodes.values()):
-        return not _MAKERS.fullmatch(code.short)
-    if len(callers) >= MIN_CALLS:
+    callers = [(program.code(caller), place) for caller, place in program.callers(code.id)]
+    if not callers:
+        return any(fnmatch.fnmatchcase(code.short.lower(), pattern) for pattern in SPECULATIVE["tensorflow"])
+    driving = [(caller, place) for caller, place in callers if _is_driver(program, caller)]
+    if len(driving) >= MIN_CALLS or any(_in_loop(caller, place) for caller, place in driving):
         return True
-    return any(_in_loop(program.code(c), place) or _runs_often(program, program.code(c), seen) for c, place in callers)
+    return any(_runs_often(program, caller, seen) for caller, _ in callers)
+
+
+def _is_driver(program: Program, code: Code) -> bool:
+    """Module-level code, or a function that runs a loop over data: it takes no tensors, and something calls it, or its
+    name says what it does."""
+    if isinstance(code.node, ast.Module):
+        return True
+    if isinstance(code.node, ast.ClassDef) or is_test(program, code) or is_keras_method(program, code):
+        return False
+    if any(node.entry for node in code.nodes.values()) and not _DRIVING.match(code.short):
+        return False
+    parameters = own_parameters(program, code.id).values()
+    return not any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
 
 
 def _in_loop(code: Code, place: Place) -> bool:

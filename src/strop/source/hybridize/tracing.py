@@ -136,6 +136,8 @@ def _call(event: Call) -> Iterator[str]:
             yield f"the text at {event.place} does not need the value of a tensor"
         elif not target.startswith(_BLIND) and any(value.is_tensor() for value in arguments):
             yield f"`{target}` at {event.place} does not need the value of a tensor"
+        elif target == "tensorflow.constant" and arguments and arguments[0].holds_tensor():
+            yield f"`tf.constant` at {event.place} is given no tensor: a graph refuses one (use `tf.convert_to_tensor`)"
         elif target in _MODE:
             yield f"`{target}` at {event.place} gives the same answer in a graph"
         elif target.endswith((".add_loss", ".add_metric")):
