@@ -227,7 +227,9 @@ def edited(package: Any, scratch: Path) -> tuple[tuple[Path, Path], dict[str, in
         done = subprocess.run(command, capture_output=True, text=True, env=environment(site()))
         told = json.loads(done.stdout)
         codes = [one["code"] for one in told["applied"]]
-        (scratch / package.folder / "applied.json").write_text(json.dumps({c: codes.count(c) for c in sorted(set(codes))}))
+        (scratch / package.folder / "applied.json").write_text(
+            json.dumps({c: codes.count(c) for c in sorted(set(codes))})
+        )
     return (before, after), json.loads((scratch / package.folder / "applied.json").read_text())
 
 
@@ -257,7 +259,10 @@ def main() -> int:
                 f" first call {row[kind]['first'][0]:.1f} -> {row[kind]['first'][1]:.1f} s"
                 for kind in ("inference", "training")
             )
-            print(f"{name:18} {told}; construction {row['construction'][0]:.2f} -> {row['construction'][1]:.2f} s", flush=True)
+            print(
+                f"{name:18} {told}; construction {row['construction'][0]:.2f} -> {row['construction'][1]:.2f} s",
+                flush=True,
+            )
             if given.output:
                 given.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     for kind in ("inference", "training"):
