@@ -365,17 +365,16 @@ def attention(p: Program) -> None:
 def layer_norm(p: Program) -> None:
     a, weight = p.pick(), p.random.choice(p.weights)
     eps = p.one_of("1e-5", "self.eps") if p.module else "1e-5"
-    mean = p.set(f"{a}.mean({p.one_of('-1', 'dim=-1', 'dim=1')}, keepdim=True)")
+    p.count += 1
+    mean, var = f"mean{p.count}", f"var{p.count}"  # of another shape: no operands of other steps
     other = a if p.maybe(0.8) else p.pick()
-    var = p.set(
-        p.one_of(
-            f"({a} - {mean}).pow(2).mean(-1, keepdim=True)",
-            f"{other}.var(dim=-1, keepdim=True, unbiased=False)",
-            f"{other}.var(-1, keepdim=True)",
-            f"torch.var({a}, dim=-1, correction=0, keepdim=True)",
-        )
+    variance = p.one_of(
+        f"({a} - {mean}).pow(2).mean(-1, keepdim=True)",
+        f"{other}.var(dim=-1, keepdim=True, unbiased=False)",
+        f"{other}.var(-1, keepdim=True)",
+        f"torch.var({a}, dim=-1, correction=0, keepdim=True)",
     )
-    p.names = [name for name in p.names if name not in (mean, var)]  # of another shape
+    p.lines += [f"{mean} = {a}.mean({p.one_of('-1', 'dim=-1', 'dim=1')}, keepdim=True)", f"{var} = {variance}"]
     p.interrupt()
     normed = p.one_of(f"({a} - {mean}) / torch.sqrt({var} + {eps})", f"({a} - {mean}) * torch.rsqrt({var} + {eps})")
     p.set(p.one_of(f"{normed} * {weight} + {weight}", normed, f"{weight} * ({normed})"))

@@ -65,3 +65,13 @@ def test_queries_keys_and_values_by_map_stay_three(edited):
                 return torch.matmul(attn, v)
     """)
     assert "attention(v, v" not in text and "attention(q, q" not in text
+
+
+@pytest.mark.parametrize("order", ["reversed([a, b])", "sorted([b, a], key=len)", "reversed(torch.stack([a, b]))"])
+def test_another_order_is_another_value(edited, order):
+    text = edited(f"""
+        def f(a, b):
+            first, second = list({order})
+            return b * torch.sigmoid(second)
+    """)
+    assert "silu" not in text

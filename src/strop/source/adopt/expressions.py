@@ -263,6 +263,10 @@ class Expressions(Builder):
             return self.make("item", [value], {"index": self.symbol(f"i{len(self.graph.nodes)}", at)}, at=at)
         return self.symbol("i", at)
 
+    def unordered(self, value: Value, at: ast.expr) -> Value:
+        """The elements of a value in another order than it has them."""
+        return Many([self.element(value, at)], "list", open=True)
+
     def some_item(self, many: Many, at: ast.expr) -> Value:
         """One of the items, nobody knows which; each time it may be another one."""
         if not many.items:

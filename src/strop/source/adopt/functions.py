@@ -69,6 +69,17 @@ def list_call(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
     return Many(list(inner.items), "list", open=inner.open) if isinstance(inner, Many) else inner
 
 
+def reversed_call(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
+    found = list_call(self, arguments, at)
+    return Many(found.items[::-1], "list", open=found.open) if isinstance(found, Many) else self.unordered(found, at)
+
+
+def sorted_call(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
+    """In whichever order: each element may be any."""
+    found = list_call(self, arguments, at)
+    return Many(list(found.items), "list", open=True) if isinstance(found, Many) else self.unordered(found, at)
+
+
 def dict_call(self: Calls, arguments: Arguments, at: ast.Call) -> Value:
     return Many(list(arguments.keywords.values()), "dict", list(arguments.keywords), bool(arguments.positional))
 
@@ -113,8 +124,8 @@ FUNCTIONS: dict[str, Callable[[Calls, Arguments, ast.Call], Value]] = {
     "builtins.range": range_call,
     "builtins.list": list_call,
     "builtins.tuple": list_call,
-    "builtins.reversed": list_call,
-    "builtins.sorted": list_call,
+    "builtins.reversed": reversed_call,
+    "builtins.sorted": sorted_call,
     "builtins.iter": list_call,
     "builtins.dict": dict_call,
     "collections.OrderedDict": list_call,

@@ -346,13 +346,17 @@ def hides(match: Match, name: str) -> str:
 def vector(match: Match, name: str) -> str:
     """The parameter `x` is not known to have other than one dimension."""
     node = _node(match, name)
-    found = _parameter_rank(node)
-    if node is None or found == 1:
-        return ""
+    return "" if node is None else _not_a_vector(node)
+
+
+def _not_a_vector(node: Node, depth: int = 4) -> str:
     given = _plain(node)
+    if given.kind == "phi":
+        return next((why for arm in given.inputs if depth and (why := _not_a_vector(arm, depth - 1))), "")
+    found = _parameter_rank(given)
     if found is None and given.kind == "input" and not _VECTORS.fullmatch(given.text):
         return f"`{given.text}` may have more than one dimension"
-    return "" if found is None else f"`{name}` has {found} dimensions"
+    return "" if found in (None, 1) else f"`{given.text}` has {found} dimensions"
 
 
 @guard

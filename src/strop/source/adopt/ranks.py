@@ -31,8 +31,8 @@ def rank(node: Node, depth: int = _DEPTH) -> int | None:
     if node.kind in _WIDEST:
         return _widest([rank(one, depth - 1) for one in node.inputs if not one.is_scalar])
     if node.kind == "phi":
-        found = {rank(one, depth - 1) for one in node.inputs}
-        return found.pop() if len(found) == 1 else None
+        arms = {rank(one, depth - 1) for one in node.inputs}
+        return arms.pop() if len(arms) == 1 else None
     if node.kind in ("item", "element") and node.inputs:
         return _of_part(node, depth)
     if node.kind in _SAME and node.inputs:
