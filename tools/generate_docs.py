@@ -305,6 +305,7 @@ def scan() -> str:
     """How to look for what could run as a graph, and every rule by its code."""
     from strop.source import settings
     from strop.source.facts import Finding, Function, Place, Scan
+    from strop.source.hybridize.operations import WORTH_SAYING
     from strop.source.rules import all_rules
 
     finding = Finding("", "", Place("", 1), "", "", "safe")
@@ -319,7 +320,7 @@ def scan() -> str:
         break. `strop fix` makes the edit, `strop verify` runs the code both ways and compares.
         """,
         "```text\n"
-        "strop scan src                          findings, with the line and the call chain\n"
+        "strop scan src                          the ten findings that are worth most; --all prints every one\n"
         "strop scan src --verdicts               and the verdict of every function\n"
         "strop scan src --statistics             how often each rule and reason occurs\n"
         "strop scan src --json                   everything, for machines; also --format sarif, github, html\n"
@@ -356,15 +357,43 @@ def scan() -> str:
         begin streams of their own in a graph, and Inductor draws other numbers than eager PyTorch. Stateless
         operations, `tf.random.Generator`, Keras' own layers and a `torch.Generator` draw the same.
         """,
+        "## What is proposed",
         """
-        A PyTorch model whose class is not of the scanned files, such as an `nn.Sequential` that a training loop calls,
-        has no `forward` to decorate: `model.compile()` after the line that makes it is offered there (`--unsafe`).
+        Verdicts are given function by function; advice is given per model. One proposal is made for a model or a step:
+        the outermost that holds together as one graph. A model that a script makes and calls again and again is
+        compiled where it is made (`model.compile()`); a model of a library, by `@torch.compile` on the outermost
+        class's `forward`; a step that a loop calls, as a function, with the model inside. Layers of other packages are
+        followed as far as their source is scanned, and an assumption otherwise (*layers of `timm` can be traced*).
+        """,
+        f"""
+        Never proposed: what runs once (constructors, initialisers, factories, loaders, what only module-level code
+        outside of loops calls), five operations or fewer, tests, datasets and what loads data, optimizers, what is
+        traced, scripted or exported (`torch.jit`, `torch.onnx`, `torch.export`, `torch.fx`) with everything inside of
+        it, and what is compiled already, also behind a flag. Graph breaks are reported where something is compiled, or
+        would be worth {WORTH_SAYING} times or more but for a few breaks.
+        """,
+        f"""
+        Each finding has an estimate of how many times faster its code becomes, with the reason in words. For graphs it
+        counts the operations of a function and of all that it calls: element-wise operations, reductions and norms
+        fuse; products, convolutions, attention kernels and recurrent layers are library calls with or without a graph.
+        Loops count several times. The figures fit what was measured on CPUs (`--target cuda` has its own): networks of
+        convolutions and plain transformers gain nothing there, and nothing is said of them. Below {WORTH_SAYING} times
+        nothing is proposed; kernels with a smaller estimate are reported when their code is selected. Findings are
+        sorted by `worth`, the estimate of what they save in the same units.
+        """,
+        """
+        Of a graph and the kernels (STR7xx) that would be inside of it, the one that is worth more is proposed, and its
+        message names the other: a kernel of Strop's is not used inside of a graph. Attention that has a fused branch
+        already is left alone. Versions that the project pins (pyproject.toml, setup.py, setup.cfg, requirements and
+        environment files beside or above the scanned files) are read: with `torch<2` there is no `torch.compile`, and
+        one line says so.
         """,
         "## JSON",
         """
         `strop scan --json` prints `functions`, every function with its facts, verdict, safety, reasons (code, message,
-        file, line and the chain of calls that leads there), assumptions and signature; `findings`, what may be changed;
-        and `skipped`. The other formats hold the findings.
+        file, line and the chain of calls that leads there), assumptions and signature; `findings`, what may be changed,
+        each with its estimate, the reason for it, its assumptions and its worth; `skipped`; and `notes`, such as a
+        pinned version that rules something out. The other formats hold the findings.
         """,
         f"A function: {_words(layout['functions'][0])}.",
         f"A finding: {_words(layout['findings'][0])}.",

@@ -66,6 +66,7 @@ class Calls(LibraryCalls):
         super().__init__(program, node)
         self.targets: list[list[str]] = []
         self.reaches: list[list[str]] = []
+        self.done: list[dict[tuple[object, ...], Value]] = []  #: layers that the call at hand has run, and with what
 
     def call_expression(self, node: ast.Call) -> Value:
         func = node.func
@@ -86,9 +87,11 @@ class Calls(LibraryCalls):
         functions: list[str] = []
         self.targets.append(targets)
         self.reaches.append(functions)
+        self.done.append({})
         result = self.call(callee, args, node, receiver)
         self.targets.pop()
         self.reaches.pop()
+        self.done.pop()
         positional = args.positional + ([args.star] if args.star.atoms else [])
         kwargs = {**args.kwargs, "**": args.star_kwargs} if args.star_kwargs.atoms else args.kwargs
         self.note(node, "call", targets, functions, receiver, positional, kwargs, result, callee)
@@ -192,7 +195,15 @@ class Calls(LibraryCalls):
             if found is None:
                 return NOTHING
             return self.call(self._bind(found[1], obj, obj.cls, at), args, at)
-        return self.call_library(f"{obj.cls}.__call__", args, at, obj)
+        if not self.done or args.kwargs or args.star.atoms or args.star_kwargs.atoms:
+            return self.call_library(f"{obj.cls}.__call__", args, at, obj)
+        # an `nn.Sequential` may hold itself, and many layers of one kind: each does the same to the same arguments
+        key = obj if obj.attributes or obj.items or obj.wild.atoms else obj.cls, *args.positional
+        done = self.done[-1]
+        if key not in done:
+            done[key] = NOTHING
+            done[key] = self.call_library(f"{obj.cls}.__call__", args, at, obj)
+        return done[key]
 
     # -- functions of the project ----------------------------------------------------------------------------------
 

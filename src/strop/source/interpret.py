@@ -41,7 +41,13 @@ from strop.source.values import NOTHING, UNKNOWN, Function, Value, const, forget
 
 MAX_CALL_DEPTH = 48
 MAX_RUNS = 24
-CONTEXTS = ((1_500, 24), (4_000, 8), (20_000, 5), (10**9, 3))  #: contexts per function by lines of the program
+CONTEXTS = (
+    (1_500, 24),
+    (4_000, 8),
+    (20_000, 5),
+    (60_000, 3),
+    (10**9, 2),
+)  #: contexts per function by lines of the program
 MAX_CONTEXT_SIZE = 3_000  #: nodes of syntax that the contexts of one function may come to
 
 

@@ -18,6 +18,7 @@ from strop.source.hybridize.break_rules import Break, as_callee, as_entry, of_ev
 from strop.source.hybridize.syntax import guards_of, reach_of, reaching
 from strop.source.interpret import Program
 
+_ENOUGH = 50  #: breaks of one function, certain or conditional, beyond which more of them say nothing new
 _found: WeakKeyDictionary[Program, dict[str, tuple[Break, ...]]] = WeakKeyDictionary()
 
 
@@ -29,9 +30,12 @@ def breaks(program: Program, id: str) -> list[tuple[Break, tuple[Place, ...]]]:
         id, "torch breaks", lambda code: bool(own_breaks(program, code.id)) or bool(as_callee(program, code))
     ):
         return found
+    kept = {True: 0, False: 0}
     for other, chain in reaching(program, id):
         if other == id or not chain:
             continue
+        if min(kept.values()) > _ENOUGH:
+            break
         code = program.code(other)
         inner = [*as_callee(program, code), *own_breaks(program, other)]
         if not inner:
@@ -39,10 +43,15 @@ def breaks(program: Program, id: str) -> list[tuple[Break, tuple[Place, ...]]]:
         reached, condition = _along(program, chain)
         if reached == "never":
             continue
+        own = code.place()
         for b in inner:
-            place = chain[0] if b.place == code.place() else b.place
+            place = chain[0] if b.place == own else b.place
             unless = b.unless or condition
-            found.append((replace(b, place=place, unless=unless), chain))
+            counted = kept[bool(unless)] = kept[bool(unless)] + 1
+            if counted > _ENOUGH:
+                continue
+            changed = place is not b.place or unless != b.unless
+            found.append((replace(b, place=place, unless=unless) if changed else b, chain))
     return found
 
 

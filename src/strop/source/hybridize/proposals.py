@@ -24,7 +24,7 @@ from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.operations import WORTH_SAYING
 from strop.source.hybridize.recompiles import every_call
 from strop.source.hybridize.torch_rules import TO_GRAPH
-from strop.source.hybridize.worth import Estimate, estimate
+from strop.source.hybridize.worth import Estimate, estimate, rounds
 from strop.source.interpret import Program
 
 _TINY = 5.5  #: operations up to which a graph is not worth its entry
@@ -111,6 +111,8 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
 def _is_eligible(program: Program, code: Code) -> bool:
     if program.framework(code.id) != "torch" or not is_candidate(program, code.id) or code.is_generator:
         return False
+    if "metric" in code.module.name.rpartition(".")[2]:
+        return False  # computed once per epoch or batch, beside a model
     if is_nested(code) or is_test(program, code) or is_loading(program, code) or is_update(program, code):
         return False
     often = how_often(program, code)
@@ -145,7 +147,9 @@ def _pays_for_its_models(program: Program, one: Candidate, found: list[Candidate
     if not around:
         return not _is_part(program, one.code)
     largest = max((estimate(program, code, target) for code in around), key=lambda e: e.eager)
-    return largest.eager / max(largest.eager - one.estimate.saved, 1.0) >= WORTH_SAYING
+    places = [(program.code(caller), place) for caller, place in program.callers(one.code.id)]
+    times = max((rounds(program, code, place) for code, place in places), default=1.0)
+    return largest.eager / max(largest.eager - times * one.estimate.saved, 1.0) >= WORTH_SAYING
 
 
 def _calls(program: Program, code: Code, inner: Code) -> bool:

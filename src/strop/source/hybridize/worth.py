@@ -105,8 +105,7 @@ def estimate(program: Program, code: Code, target: str) -> Estimate:
         found = Estimate()
         for event in program.events(code.id):
             if isinstance(event, Call):
-                weight = min(_ROUNDS ** loops_around(program, code, event.place), _MAX_WEIGHT)
-                found.add(event_estimate(program, event, target), weight)
+                found.add(event_estimate(program, event, target), rounds(program, code, event.place))
         kept[key] = found
     return kept[key]
 
@@ -237,6 +236,11 @@ def _is_few(size: ast.expr, defaults: dict[str, ast.expr | None]) -> bool:
     if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
         return _is_few(size.left, defaults) and _is_few(size.right, defaults)
     return isinstance(size, ast.Constant) and isinstance(size.value, int) and size.value <= _SMALL
+
+
+def rounds(program: Program, code: Code, place: Place) -> float:
+    """What a place counts for by the loops of its function around it."""
+    return min(_ROUNDS ** loops_around(program, code, place), _MAX_WEIGHT)
 
 
 def loops_around(program: Program, code: Code, place: Place) -> int:
