@@ -181,21 +181,26 @@ def reformer_pytorch() -> Cases:
     base: dict[str, Any] = {"dim": 32, "depth": 1, "heads": 4, "dim_head": 8, "bucket_size": 4, "n_hashes": 2}
     base |= {"ff_chunks": 2}
     lm = "reformer_pytorch:ReformerLM"
-    return in_training_only({
-        "language model": case(lm, words, num_tokens=41, max_seq_len=32, **base),
-        "causal": case(lm, words, num_tokens=41, max_seq_len=32, causal=True, **base),
-        "full attention": case(lm, words, num_tokens=41, max_seq_len=32, use_full_attn=True, **base),
-        "full causal attention": case(
-            lm, words, num_tokens=41, max_seq_len=32, use_full_attn=True, causal=True, **base
-        ),
-        "rezero": case(lm, words, num_tokens=41, max_seq_len=32, use_rezero=True, full_attn_thres=64, **base),
-        "with glu": case(lm, words, num_tokens=41, max_seq_len=32, ff_glu=True, full_attn_thres=64, **base),
-        "scalenorm": case(lm, words, num_tokens=41, max_seq_len=32, use_scale_norm=True, full_attn_thres=64, **base),
-        "reformer": case("reformer_pytorch:Reformer", vectors, full_attn_thres=64, **base),
-        "full query-key attention": case(
-            "reformer_pytorch.reformer_pytorch:FullQKAttention", both(series(12, 8, other=9), series(12, 8, other=9))
-        ),
-    })
+    return in_training_only(
+        {
+            "language model": case(lm, words, num_tokens=41, max_seq_len=32, **base),
+            "causal": case(lm, words, num_tokens=41, max_seq_len=32, causal=True, **base),
+            "full attention": case(lm, words, num_tokens=41, max_seq_len=32, use_full_attn=True, **base),
+            "full causal attention": case(
+                lm, words, num_tokens=41, max_seq_len=32, use_full_attn=True, causal=True, **base
+            ),
+            "rezero": case(lm, words, num_tokens=41, max_seq_len=32, use_rezero=True, full_attn_thres=64, **base),
+            "with glu": case(lm, words, num_tokens=41, max_seq_len=32, ff_glu=True, full_attn_thres=64, **base),
+            "scalenorm": case(
+                lm, words, num_tokens=41, max_seq_len=32, use_scale_norm=True, full_attn_thres=64, **base
+            ),
+            "reformer": case("reformer_pytorch:Reformer", vectors, full_attn_thres=64, **base),
+            "full query-key attention": case(
+                "reformer_pytorch.reformer_pytorch:FullQKAttention",
+                both(series(12, 8, other=9), series(12, 8, other=9)),
+            ),
+        }
+    )
 
 
 def local_attention() -> Cases:
@@ -309,7 +314,12 @@ def tab_transformer_pytorch() -> Cases:
     return {
         "tab transformer": case("tab_transformer_pytorch:TabTransformer", row, mlp_act=torch.nn.ReLU(), **base),
         "with dropout": case(
-            "tab_transformer_pytorch:TabTransformer", row, mlp_act=torch.nn.ReLU(), attn_dropout=0.1, ff_dropout=0.1, **base
+            "tab_transformer_pytorch:TabTransformer",
+            row,
+            mlp_act=torch.nn.ReLU(),
+            attn_dropout=0.1,
+            ff_dropout=0.1,
+            **base,
         ),
         "ft transformer": case("tab_transformer_pytorch:FTTransformer", row, **base),
         "ft transformer, dropout": case(
@@ -326,12 +336,12 @@ def vector_quantize_pytorch() -> Cases:
         "cosine": case(f"{root}:VectorQuantize", vectors, use_cosine_sim=True, **base),
         "heads": case(f"{root}:VectorQuantize", vectors, heads=4, separate_codebook_per_head=True, **base),
         "orthogonal": case(f"{root}:VectorQuantize", vectors, orthogonal_reg_weight=10, **base),
-        "learned": case(
-            f"{root}:VectorQuantize", vectors, learnable_codebook=True, ema_update=False, **base
-        ),
+        "learned": case(f"{root}:VectorQuantize", vectors, learnable_codebook=True, ema_update=False, **base),
         "residual": case(f"{root}:ResidualVQ", vectors, num_quantizers=3, **base),
         "grouped residual": case(f"{root}:GroupedResidualVQ", vectors, num_quantizers=2, groups=2, **base),
-        "random projection": case(f"{root}:RandomProjectionQuantizer", vectors, codebook_dim=8, num_codebooks=2, **base),
+        "random projection": case(
+            f"{root}:RandomProjectionQuantizer", vectors, codebook_dim=8, num_codebooks=2, **base
+        ),
         "finite scalar": case(f"{root}:FSQ", vectors, levels=[8, 5, 5], dim=16),
         "residual finite scalar": case(f"{root}:ResidualFSQ", vectors, dim=16, levels=[8, 5, 5], num_quantizers=2),
         "lookup free": case(f"{root}:LFQ", vectors, codebook_size=64, dim=16),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from cases import Case, Cases, both, case, found, images, numbers, series
+from cases import Case, Cases, both, case, found, images, series
 
 
 def asteroid() -> Cases:
@@ -150,8 +150,11 @@ def torch_geometric() -> Cases:
     nets, wide = "torch_geometric.nn", {"in_channels": 8, "hidden_channels": 12, "num_layers": 2, "out_channels": 5}
     convs = "GCNConv SAGEConv GATConv GATv2Conv TransformerConv GINConv ChebConv TAGConv SGConv ARMAConv GraphConv "
     convs += "LEConv ClusterGCNConv SuperGATConv ResGatedGraphConv FiLMConv GeneralConv GENConv MFConv"
-    made = {name: case(f"{nets}:{name}", _graph, **wide) for name in ("GCN", "GraphSAGE", "GIN", "GAT", "PNA", "EdgeCNN")
-            if name != "PNA"}
+    made = {
+        name: case(f"{nets}:{name}", _graph, **wide)
+        for name in ("GCN", "GraphSAGE", "GIN", "GAT", "PNA", "EdgeCNN")
+        if name != "PNA"
+    }
     for name in convs.split():
         if name != "GINConv":
             more = {"K": 2} if name == "ChebConv" else {}
@@ -169,10 +172,13 @@ def torch_geometric() -> Cases:
         "Set2Set": case(f"{nets}:Set2Set", images(8), in_channels=8, processing_steps=2),
         "GraphMultisetTransformer": case(f"{nets}:GraphMultisetTransformer", images(8), channels=8, k=3, heads=2),
         "SetTransformerAggregation": case(f"{nets}:SetTransformerAggregation", images(8), channels=8, heads=2),
-        "SchNet": Case(lambda: found(f"{nets}:SchNet")(hidden_channels=16, num_filters=16, num_interactions=2,
-                                                       num_gaussians=8), _atoms),
-        "PositionalEncoding": case(f"{nets}:PositionalEncoding", lambda variant: (torch.arange(5.0 + variant),),
-                                   out_channels=8),
+        "SchNet": Case(
+            lambda: found(f"{nets}:SchNet")(hidden_channels=16, num_filters=16, num_interactions=2, num_gaussians=8),
+            _atoms,
+        ),
+        "PositionalEncoding": case(
+            f"{nets}:PositionalEncoding", lambda variant: (torch.arange(5.0 + variant),), out_channels=8
+        ),
     }
     return made  # fmt: skip
 

@@ -11,7 +11,21 @@ from cases import Case, Cases, both, case, found, images, named, numbers, tokens
 
 SIZES = (64, 96, 128, 160, 224, 256)
 #: words of names, smallest models first
-SMALL = ("test", "atto", "femto", "pico", "nano", "micro", "mini", "tiny", "xxs", "xx_small", "_t0", "lite", "extra_small")
+SMALL = (
+    "test",
+    "atto",
+    "femto",
+    "pico",
+    "nano",
+    "micro",
+    "mini",
+    "tiny",
+    "xxs",
+    "xx_small",
+    "_t0",
+    "lite",
+    "extra_small",
+)
 SMALL = (*SMALL, "x_small", "xs", "small", "_s", "18", "_0", "b0", "22", "26", "50", "base")
 
 
@@ -77,7 +91,9 @@ def torchvision() -> Cases:
         for name in segmenters.split()
     }
     video = images(3, 4, 32, 32, other=(3, 6, 48, 48))
-    made |= {name: case(of, video, name=name, weights=None, num_classes=5) for name in ("r3d_18", "mc3_18", "r2plus1d_18")}
+    made |= {
+        name: case(of, video, name=name, weights=None, num_classes=5) for name in ("r3d_18", "mc3_18", "r2plus1d_18")
+    }
     vit: dict[str, Any] = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 4, "hidden_dim": 32}
     return made | {
         "VisionTransformer": case(
@@ -291,9 +307,7 @@ def kornia() -> Cases:
         "OriNet": case(f"{features}:OriNet", patches),
         "LAFAffNetShapeEstimator": case(f"{features}.affine_shape:PatchAffineShapeEstimator", patches, patch_size=32),
         "KeyNet": case(f"{features}:KeyNet", grey),
-        "CornerHarris": case(
-            "kornia.feature:CornerHarris", grey, k=0.04
-        ),
+        "CornerHarris": case("kornia.feature:CornerHarris", grey, k=0.04),
         "CornerGFTT": case(f"{features}:CornerGFTT", grey),
         "BlobHessian": case(f"{features}:BlobHessian", grey),
         "SSIMLoss": case("kornia.losses:SSIMLoss", both(colour, colour), window_size=5),
