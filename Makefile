@@ -6,7 +6,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
-.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-soundness test-zoo check format docs bench clean
+.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-soundness test-packages test-zoo \
+        check format docs bench clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -18,6 +19,7 @@ help:
 	@echo "make test-models      trained ONNX models out of PyPI wheels, beside ONNX Runtime"
 	@echo "make test-tensorflow  what the scan calls safe, in real TensorFlow (a virtual environment of its own)"
 	@echo "make test-soundness   20,000 random programs before and after every kernel edit"
+	@echo "make test-packages    models of packages from PyPI, before and after strop fix --write"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make format           let ruff format the code"
@@ -54,6 +56,9 @@ test-tensorflow: $(TF)/.test
 
 test-soundness: $(VENV)/.test
 	$(BIN)/python tests/source/adopt/soundness.py --programs 20000
+
+test-packages: $(VENV)/.test
+	$(BIN)/python tests/packages/judge.py
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"

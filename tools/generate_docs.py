@@ -510,6 +510,14 @@ def adopt() -> str:
     return _page("Adopting faster kernels", *adopt_page.parts(_table))
 
 
+def packages() -> str:
+    """What models of other packages gave before and after."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import packages_page
+
+    return _page("Packages that nobody here wrote", *packages_page.parts(DOCS, _table))
+
+
 def rules() -> str:
     """The docstring of every rule."""
     from strop.source.rules import all_rules
@@ -598,6 +606,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "scan.md": scan,
     "rules.md": rules,
     "adopt.md": adopt,
+    "packages.md": packages,
 }
 ZOO_PAGES: dict[str, Callable[[], str]] = {"library-nodes.md": library_nodes}
 
