@@ -135,7 +135,9 @@ def _meaning(unit: _Unit) -> str:
     ]
     asked = (kernels_only(settings.select), [code for code in settings.select if code.startswith("STR7")])
     signatures = settings.signatures or "STR149" in settings.select
-    return repr((settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, signatures, roots))
+    return repr(
+        (settings.speculate, settings.hints, settings.max_lines, settings.target, rules, asked, signatures, roots)
+    )
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:
