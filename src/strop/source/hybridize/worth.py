@@ -162,7 +162,7 @@ def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
     driving = [(caller, place) for caller, place in callers if _is_driver(program, caller)]
     if len(driving) >= MIN_CALLS or any(_in_loop(caller, place) for caller, place in driving):
         return True
-    return any(_runs_often(program, caller, seen) for caller, _ in callers)
+    return any(_runs_often(program, caller, seen) for caller, _ in callers if not is_keras_method(program, caller))
 
 
 def _is_driver(program: Program, code: Code) -> bool:
@@ -172,6 +172,8 @@ def _is_driver(program: Program, code: Code) -> bool:
         return True
     if isinstance(code.node, ast.ClassDef) or is_test(program, code) or is_keras_method(program, code):
         return False
+    if code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef)):
+        return _is_driver(program, code.parent)
     if any(node.entry for node in code.nodes.values()) and not _DRIVING.match(code.short):
         return False
     parameters = own_parameters(program, code.id).values()
