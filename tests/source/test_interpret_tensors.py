@@ -168,3 +168,8 @@ def test_the_call_of_a_model_is_speculated_on(method: str, tmp_path: Path) -> No
 def test_an_array_is_a_tensor_to_a_graph(argument: str, tmp_path: Path) -> None:
     source = f"import numpy as np\nx = tf.ones([2])\ndef f(n):\n  return n\nf({argument})"
     assert facts(tmp_path, source)["f"].tensor_parameter is True
+
+
+def test_an_object_with_named_elements_has_no_positions(tmp_path: Path) -> None:
+    source = "class C:\n  pass\nc = C()\nc['k'] = tf.ones([2])\ndef f(t):\n  return t * 2.0\nf(tf.constant(c))\na, b = c"
+    assert facts(tmp_path, source)["f"].tensor_parameter is True
