@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
-.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-zoo check format docs bench clean
+.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow test-zoo check format docs bench clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-onnx        the node tests of the onnx package, by its own runner"
 	@echo "make test-models      trained ONNX models out of PyPI wheels, beside ONNX Runtime"
 	@echo "make test-tensorflow  what the scan calls safe, in real TensorFlow (a virtual environment of its own)"
+	@echo "make test-packages-tensorflow  TensorFlow code of PyPI wheels: what the scan calls safe, eager beside graphs"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make format           let ruff format the code"
@@ -50,6 +51,9 @@ test-models: $(VENV)/.test
 
 test-tensorflow: $(TF)/.test
 	$(TF)/bin/python -m pytest tests/source/test_tf_truth.py -m slow
+
+test-packages-tensorflow: $(TF)/.test
+	$(TF)/bin/python benchmarks/tensorflow_packages.py
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from source_facts import facts
+from strop.source.heap import Object
+from strop.source.values import NOTHING
 
 X = "x = tf.ones([2, 3])\n"
 
@@ -170,6 +172,7 @@ def test_an_array_is_a_tensor_to_a_graph(argument: str, tmp_path: Path) -> None:
     assert facts(tmp_path, source)["f"].tensor_parameter is True
 
 
-def test_an_object_with_named_elements_has_no_positions(tmp_path: Path) -> None:
-    source = "class C:\n  pass\nc = C()\nc['k'] = tf.ones([2])\ndef f(t):\n  return t * 2.0\nf(tf.constant(c))\na, b = c"
-    assert facts(tmp_path, source)["f"].tensor_parameter is True
+def test_an_object_with_named_elements_has_no_positions() -> None:
+    written = Object("instance", "lib.Record", None, 1)
+    written.items["k"] = NOTHING
+    assert written.positions() is None
