@@ -123,7 +123,7 @@ def _is_called_model(program: Program, code: Code) -> bool:
     if "tensorflow.keras.Model" not in ancestor_names(program, code.cls):
         return False
     callers = [(program.code(caller), place) for caller, place in program.callers(code.id)]
-    return any(_is_driver(program, caller) and _in_loop(caller, place) for caller, place in callers)
+    return any(_is_driver(program, caller) and _repeats(caller, place) for caller, place in callers)
 
 
 def _is_traced(program: Program, caller: Code, place: Place) -> bool:
@@ -143,7 +143,7 @@ def _is_made_anew(program: Program, code: Code) -> bool:
     if outer is None or isinstance(outer.node, (ast.Module, ast.ClassDef)):
         return False
     calls = [place for caller, place in program.callers(code.id) if caller == outer.id]
-    return not _is_driver(program, outer) or not any(_in_loop(outer, place) for place in calls)
+    return not _is_driver(program, outer) or not any(_repeats(outer, place) for place in calls)
 
 
 def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
@@ -160,7 +160,7 @@ def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
     if not callers:
         return any(fnmatch.fnmatchcase(code.short.lower(), pattern) for pattern in SPECULATIVE["tensorflow"])
     driving = [(caller, place) for caller, place in callers if _is_driver(program, caller)]
-    if len(driving) >= MIN_CALLS or any(_in_loop(caller, place) for caller, place in driving):
+    if len(driving) >= MIN_CALLS or any(_repeats(caller, place) for caller, place in driving):
         return True
     return any(_runs_often(program, caller, seen) for caller, _ in callers if not is_keras_method(program, caller))
 
@@ -178,6 +178,13 @@ def _is_driver(program: Program, code: Code) -> bool:
         return False
     parameters = own_parameters(program, code.id).values()
     return not any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
+
+
+def _repeats(code: Code, place: Place) -> bool:
+    """Whether a loop that drives a program stands around a call; comprehensions are mostly over parts of one result."""
+    if isinstance(code.node, ast.Module) or _DRIVING.match(code.short):
+        return _in_loop(code, place)
+    return any(_spans(node, place) for node in code.own() if isinstance(node, (ast.For, ast.While, ast.AsyncFor)))
 
 
 def _in_loop(code: Code, place: Place) -> bool:
