@@ -6,8 +6,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
-.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-soundness test-packages test-zoo \
-        check format docs bench clean
+.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
+        test-soundness test-packages test-zoo check format docs bench clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -20,6 +20,7 @@ help:
 	@echo "make test-tensorflow  what the scan calls safe, in real TensorFlow (a virtual environment of its own)"
 	@echo "make test-soundness   20,000 random programs before and after every kernel edit"
 	@echo "make test-packages    models of packages from PyPI, before and after strop fix --write"
+	@echo "make test-packages-tensorflow  TensorFlow code of PyPI wheels: what the scan calls safe, eager beside graphs"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make format           let ruff format the code"
@@ -59,6 +60,9 @@ test-soundness: $(VENV)/.test
 
 test-packages: $(VENV)/.test
 	$(BIN)/python tests/packages/judge.py
+
+test-packages-tensorflow: $(TF)/.test
+	$(TF)/bin/python benchmarks/tensorflow_packages.py
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"

@@ -68,6 +68,7 @@ def tensorflow() -> tuple[dict[str, Any], list[str]]:
     from source.tf_truth import differences
 
     count: Counter[str] = Counter()
+    called: set[str] = set()
     wrong = []
     for case in cases():
         compared = list(comparisons(case))
@@ -77,10 +78,10 @@ def tensorflow() -> tuple[dict[str, Any], list[str]]:
         if not changes:
             continue
         with tempfile.TemporaryDirectory(prefix="strop-truth-") as work:
-            differing = differences(case.path, changes, Path(work))
+            differing = differences(case.path, changes, Path(work), called)
         count.update(programs_run=1, safe_changes=len(changes), programs_that_differ=bool(differing))
         wrong += [f"{case.name}: {text}" for text in differing]
-    return {"version": library.__version__, **count}, wrong
+    return {"version": library.__version__, **count, "functions": len(called)}, wrong
 
 
 if __name__ == "__main__":

@@ -497,8 +497,32 @@ def _truth() -> list[str]:
         reasons of {tensorflow["cases"]} programs are as their authors stated them. {tensorflow["safe_changes"]}
         changes in {tensorflow["programs_run"]} programs are called `safe`; each was made and run three times beside
         the program as it was, and {tensorflow["programs_that_differ"]} programs gave other results, text, files or
-        values of variables.
+        values of variables. The three calls of the {tensorflow["functions"]} functions that are called take the
+        program's arguments, other values, and one row more; results must be of the same types, too.
         """,
+        *_tensorflow_packages(),
+    ]
+
+
+def _tensorflow_packages() -> list[str]:
+    """TensorFlow code that nobody here wrote, as benchmarks/tensorflow_packages.py kept it."""
+    rows = json.loads((DOCS / "tensorflow-packages.json").read_text(encoding="utf-8"))
+    run, different = sum(row["run"] for row in rows), sum(len(row["different"]) for row in rows)
+    cells = [
+        (row["package"], f"{row['functions']:,}", str(row["safe"]), str(row["edits"]), str(row["run"]),
+         str(len(row["different"])))
+        for row in rows
+    ]  # fmt: skip
+    return [
+        f"""
+        Code that nobody here wrote: `make test-packages-tensorflow` takes wheels from PyPI, and runs the functions that
+        the scan calls safe to change, in eager mode and as graphs, three calls each with arguments that are made from
+        what the scan knows of parameters. {run} functions of {len(rows)} packages were run, {different} gave something
+        else. The rest could not be run by itself: functions in functions, modules that need what is not installed,
+        arguments that are no tensors. An edit is only proposed where a loop over data or steps calls the function, so
+        there are few in libraries.
+        """,
+        _table(("package", "functions", "safe to change", "edits", "run", "different"), cells),
     ]
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 
 def square(x):
-    return tf.square(x) + 1.0
+    return tf.sqrt(tf.square(x) * 2.0 + tf.exp(x)) + 1.0
 
 
 def noisy(x):
@@ -21,8 +21,9 @@ def noisy(x):
     return tf.square(x)
 
 
-square(tf.ones([2]))
-noisy(tf.ones([2]))
+for _ in range(9):
+    square(tf.ones([2]))
+    noisy(tf.ones([2]))
 '''
 
 
@@ -99,7 +100,8 @@ def test_a_baseline_lets_only_new_findings_through(project, run):
     assert run("scan", ".", "--write-baseline", "base.json").code == 0
     assert run("scan", ".", "--baseline", "base.json").code == 0
     (project / "train.py").write_text(
-        "\n\n" + TRAIN + "\n\ndef cube(x):\n    return x * x * tf.exp(x)\n\n\ncube(tf.ones([2]))\n"
+        "\n\n" + TRAIN + "\n\ndef cube(x):\n    return x * x * x * tf.exp(x) + x\n\n\n"
+        "while True:\n    cube(tf.ones([2]))\n"
     )
     done = run("scan", ".", "--baseline", "base.json", "--json")
     assert done.code == 1 and [f["function"] for f in json.loads(done.out)["findings"]] == ["cube"]

@@ -51,8 +51,8 @@ def test_safety_decides_what_is_applied(tmp_path):
 
 def test_only_the_outermost_function_becomes_a_graph(tmp_path):
     (tmp_path / "a.py").write_text(
-        "import tensorflow as tf\n\n\ndef inner(x):\n    return tf.square(x)\n\n\n"
-        "def outer(x):\n    return inner(x) + tf.exp(x)\n\n\nouter(tf.ones([2]))\n"
+        "import tensorflow as tf\n\n\ndef inner(x):\n    return tf.sqrt(tf.square(x) * 2.0 + tf.exp(x)) - 1.0\n\n\n"
+        "def outer(x):\n    return inner(x) + tf.exp(x)\n\n\nfor _ in range(9):\n    outer(tf.ones([2]))\n"
     )
     done = fixing.fix(lambda: survey([str(tmp_path)], Settings()), unsafe=False)
     text = done.plan.after[str(tmp_path / "a.py")]
@@ -62,8 +62,9 @@ def test_only_the_outermost_function_becomes_a_graph(tmp_path):
 
 def test_a_function_with_other_callers_becomes_one_by_itself(tmp_path):
     (tmp_path / "a.py").write_text(
-        "import tensorflow as tf\n\n\ndef inner(x):\n    return tf.square(x)\n\n\n"
-        "def outer(x):\n    return inner(x) + tf.exp(x)\n\n\nouter(tf.ones([2]))\ninner(tf.ones([3]))\n"
+        "import tensorflow as tf\n\n\ndef inner(x):\n    return tf.sqrt(tf.square(x) * 2.0 + tf.exp(x)) - 1.0\n\n\n"
+        "def outer(x):\n    return inner(x) + tf.exp(x)\n\n\n"
+        "for _ in range(9):\n    outer(tf.ones([2]))\n    inner(tf.ones([3]))\n"
     )
     done = fixing.fix(lambda: survey([str(tmp_path)], Settings()), unsafe=False)
     assert done.plan.after[str(tmp_path / "a.py")].count("@tf.function") == 2

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from source_facts import facts
+from strop.source.heap import Object
+from strop.source.values import NOTHING
 
 X = "x = tf.ones([2, 3])\n"
 
@@ -114,14 +116,12 @@ NO_TENSORS = {
     "a string": "def f(n):\n  return n\nf('a')",
     "a list of numbers": "def f(n):\n  return n\nf([1, 2])",
     "no parameters": "def f():\n  return 1\nf()",
-    "an array": "import numpy as np\ndef f(n):\n  return n\nf(np.ones(3))",
     "none": "def f(n=None):\n  return n\nf()",
     "a loop counter": "def f(n):\n  return n\nfor i in range(3):\n  f(i)",
     "a shape": "def f(n):\n  return n\nf(x.shape)",
     "a model": "def f(m):\n  return m\nf(tf.keras.Sequential([]))",
     "the other element": "def f(n):\n  return n\nl = [1, x]\nf(l[0])",
     "only self": "class A:\n  def f(self):\n    return self\nA().f()",
-    "numpy of a tensor": "def f(n):\n  return n\nf(x.numpy())",
 }
 
 
@@ -164,3 +164,15 @@ def test_the_call_of_a_model_is_speculated_on(method: str, tmp_path: Path) -> No
     source = f"class M(tf.keras.Model):\n  def {method}(self, x):\n    return x * 2"
     assert facts(tmp_path, source)[f"M.{method}"].tensor_parameter is True
     assert facts(tmp_path, source.replace("Model", "layers.Layer"))[f"M.{method}"].tensor_parameter is None
+
+
+@pytest.mark.parametrize("argument", ["np.ones(3)", "x.numpy()", "[np.ones(3)]", "(1, np.ones(3))"])
+def test_an_array_is_a_tensor_to_a_graph(argument: str, tmp_path: Path) -> None:
+    source = f"import numpy as np\nx = tf.ones([2])\ndef f(n):\n  return n\nf({argument})"
+    assert facts(tmp_path, source)["f"].tensor_parameter is True
+
+
+def test_an_object_with_named_elements_has_no_positions() -> None:
+    written = Object("instance", "lib.Record", None, 1)
+    written.items["k"] = NOTHING
+    assert written.positions() is None

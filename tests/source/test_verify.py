@@ -142,7 +142,10 @@ def test_what_names_nothing_is_refused(text):
 
 
 def test_a_copy_is_edited_and_the_original_is_not(tmp_path):
-    text = "import tensorflow as tf\n\n\ndef square(x):\n    return x * x\n\n\ndef main():\n    return square(tf.ones([2]))\n"
+    text = (
+        "import tensorflow as tf\n\n\ndef square(x):\n    return x * x + tf.exp(x) * 2.0 - x\n\n\n"
+        "def main():\n    return [square(tf.ones([2])) for _ in range(9)]\n"
+    )
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "numbers.txt").write_text("1")

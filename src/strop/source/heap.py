@@ -66,6 +66,8 @@ class Object(Atom):
         """The elements in order, where the order is known."""
         if self.shuffled or self.wild.atoms or self.kind not in ("list", "tuple", "iterator", "instance"):
             return None
+        if any(i not in self.items for i in range(len(self.items))):
+            return None  # an object that is written to like a dict
         return [self.items[i] for i in range(len(self.items))]
 
     def class_name(self) -> str:

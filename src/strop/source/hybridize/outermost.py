@@ -1,14 +1,14 @@
-"""Which of the functions that can run as graphs get the edit: the outermost ones.
+"""Which of the functions that can run as graphs are reported: the outermost ones.
 
-A graph includes whatever it calls, so decorating the callees as well gains nothing; and it can break: a Keras model
-whose `call` is a graph function inside a graph function that trains it finds no gradients when its variables are made
-in the first trace. The verdicts stay as they are; once the callers are graphs, "every caller is a graph" holds.
+A graph includes whatever it calls, so decorating the callees as well gains nothing, and saying so of each is noise. It
+can also break: a Keras model whose `call` is a graph function inside a graph function that trains it finds no gradients
+when its variables are made in the first trace. The verdicts stay as they are; once the callers are graphs, "every
+caller is a graph" holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from strop.source.facts import Finding, Function
 from strop.source.hybridize.tensorflow import TO_GRAPH
@@ -18,7 +18,7 @@ _RANK = {"safe": 0, "safe-if": 1, "unsafe": 2}
 
 
 def only_outermost(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]]) -> list[Finding]:
-    """All findings; those of functions that callers will cover have lost their edits."""
+    """All findings but those of functions that callers will cover."""
     becoming = {
         id: _RANK[facts.safety]
         for id, (facts, findings) in judged.items()
@@ -27,12 +27,7 @@ def only_outermost(program: Program, judged: Mapping[str, tuple[Function, list[F
     kept: list[Finding] = []
     for id, (_, findings) in judged.items():
         covered = id in becoming and _covered(program, id, becoming, becoming[id], {id})
-        for finding in findings:
-            if covered and finding.code == TO_GRAPH:
-                message = f"{finding.message}; it does when its callers do"
-                kept.append(replace(finding, edits=(), imports=(), message=message))
-            else:
-                kept.append(finding)
+        kept += [finding for finding in findings if not (covered and finding.code == TO_GRAPH)]
     return kept
 
 

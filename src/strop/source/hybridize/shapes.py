@@ -16,7 +16,7 @@ from strop.source.events import Call, Iteration
 from strop.source.facts import Place
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret import Program
-from strop.source.values import Value
+from strop.source.values import Tuple, Value
 
 #: operations whose results have shapes that depend on values
 _BY_VALUE = {
@@ -110,6 +110,19 @@ def _made(program: Program, code: Code) -> Iterator[tuple[str, Place]]:
     for node in code.own():
         if isinstance(node, ast.Slice) and any(_is_computed(bound) for bound in (node.lower, node.upper)):
             yield "a slice", code.place(node)
+
+
+def loose_shapes(event: Call) -> Iterator[str]:
+    """Shapes of several tensors, such as `tf.ones([n, m])`: eager mode also takes tensors of one element there."""
+    for target in event.targets:
+        if target in _BY_ARGUMENT and any(_is_loose(value) for value in event.args[_BY_ARGUMENT[target] :][:1]):
+            yield f"the shape that `{target}` is given at {event.place} consists of scalars"
+
+
+def _is_loose(value: Value) -> bool:
+    items = [i for atom in value.atoms for i in (atom.items if isinstance(atom, Tuple) else ())]
+    items += [obj.contents() for obj in value.objects() if obj.kind in ("list", "tuple")]
+    return any(tensor.shape != () for item in items for tensor in item.tensors())
 
 
 def _computed(event: Call, index: int) -> bool:

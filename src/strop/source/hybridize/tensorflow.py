@@ -28,7 +28,7 @@ from strop.source.hybridize.blockers import blockers
 from strop.source.hybridize.boundary import crossing
 from strop.source.hybridize.parameters import Evidence, origin, own_parameters
 from strop.source.hybridize.tensorflow1 import TENSORFLOW_1, is_tensorflow_1
-from strop.source.hybridize.tensorflow_worth import NOT_WORTH_IT, why_not
+from strop.source.hybridize.tensorflow_worth import NOT_WORTH_IT, is_test, why_not
 from strop.source.hybridize.tracing import hazards, streams
 from strop.source.interpret import Program
 from strop.source.queries import ParameterFacts
@@ -433,6 +433,8 @@ def _decorator(program: Program, code: Code) -> ast.expr | None:
 def _to_eager(program: Program, code: Code, facts: Function) -> Finding | None:
     """Where the function computes nothing, the decorator goes. One that computes gains by its graph, whatever its
     parameters are; only if a number changes from call to call there is something to say."""
+    if is_test(program, code):
+        return None
     varying = [name for name, facts in own_parameters(program, code.id).items() if _varies(facts)]
     if facts.tensor_computation is not False and not varying:
         return None

@@ -65,6 +65,8 @@ def why_not(program: Program, id: str) -> str:
         return "a decorator makes something else of it"
     if code.short.startswith("__") and code.short != "__call__":
         return f"`{code.short}` is called by Python itself"
+    if is_keras_method(program, code) and not _is_called_model(program, code):
+        return "Keras calls it, in graphs of its own"
     if _compiled_anyway(program, code, set()):
         return "Keras, `tf.data` or a graph function makes a graph of it already"
     if _is_made_anew(program, code):
@@ -115,6 +117,15 @@ def is_keras_method(program: Program, code: Code) -> bool:
     return any(name.startswith(_KERAS) for name in ancestor_names(program, code.cls))
 
 
+def _is_called_model(program: Program, code: Code) -> bool:
+    """A model, not a layer, that a loop over data or steps calls itself."""
+    assert code.cls is not None
+    if "tensorflow.keras.Model" not in ancestor_names(program, code.cls):
+        return False
+    callers = [(program.code(caller), place) for caller, place in program.callers(code.id)]
+    return any(_is_driver(program, caller) and _repeats(caller, place) for caller, place in callers)
+
+
 def _is_traced(program: Program, caller: Code, place: Place) -> bool:
     """Whether the call at a place is made by something that traces: `dataset.map`, `model.fit`."""
     for event in program.events(caller.id):
@@ -127,13 +138,12 @@ def _is_traced(program: Program, caller: Code, place: Place) -> bool:
 
 
 def _is_made_anew(program: Program, code: Code) -> bool:
-    """A nested function that no loop of the outer one calls."""
+    """A nested function, unless the outer one runs a loop over data that calls it."""
     outer = code.parent
     if outer is None or isinstance(outer.node, (ast.Module, ast.ClassDef)):
         return False
-    return not any(
-        _in_loop(program.code(caller), place) for caller, place in program.callers(code.id) if caller == outer.id
-    )
+    calls = [place for caller, place in program.callers(code.id) if caller == outer.id]
+    return not _is_driver(program, outer) or not any(_repeats(outer, place) for place in calls)
 
 
 def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
@@ -150,9 +160,9 @@ def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
     if not callers:
         return any(fnmatch.fnmatchcase(code.short.lower(), pattern) for pattern in SPECULATIVE["tensorflow"])
     driving = [(caller, place) for caller, place in callers if _is_driver(program, caller)]
-    if len(driving) >= MIN_CALLS or any(_in_loop(caller, place) for caller, place in driving):
+    if len(driving) >= MIN_CALLS or any(_repeats(caller, place) for caller, place in driving):
         return True
-    return any(_runs_often(program, caller, seen) for caller, _ in callers)
+    return any(_runs_often(program, caller, seen) for caller, _ in callers if not is_keras_method(program, caller))
 
 
 def _is_driver(program: Program, code: Code) -> bool:
@@ -162,10 +172,19 @@ def _is_driver(program: Program, code: Code) -> bool:
         return True
     if isinstance(code.node, ast.ClassDef) or is_test(program, code) or is_keras_method(program, code):
         return False
+    if code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef)):
+        return _is_driver(program, code.parent)
     if any(node.entry for node in code.nodes.values()) and not _DRIVING.match(code.short):
         return False
     parameters = own_parameters(program, code.id).values()
     return not any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
+
+
+def _repeats(code: Code, place: Place) -> bool:
+    """Whether a loop that drives a program stands around a call; comprehensions are mostly over parts of one result."""
+    if isinstance(code.node, ast.Module) or _DRIVING.match(code.short):
+        return _in_loop(code, place)
+    return any(_spans(node, place) for node in code.own() if isinstance(node, (ast.For, ast.While, ast.AsyncFor)))
 
 
 def _in_loop(code: Code, place: Place) -> bool:

@@ -18,7 +18,7 @@ from strop.source.events import Call, Event, Iteration, Write
 from strop.source.heap import Cell, Object
 from strop.source.hybridize.boundary import crossing
 from strop.source.hybridize.control import control
-from strop.source.hybridize.shapes import unknown_shapes
+from strop.source.hybridize.shapes import loose_shapes, unknown_shapes
 from strop.source.hybridize.syntax import value_of
 from strop.source.interpret import Program
 from strop.source.values import ClassAtom, Const, Primitive, Value
@@ -118,6 +118,7 @@ def _inside(program: Program, code: Code) -> Iterator[str]:
     for event in events:
         if isinstance(event, Call):
             yield from _call(event)
+            yield from loose_shapes(event)
         elif isinstance(event, Iteration) and event.kind != "for" and event.over.only_tensors():
             yield f"the tensor that is taken apart at {event.place} has a value while the graph is traced"
     yield from _arrays(code, events)
