@@ -233,6 +233,17 @@ def edited(package: Any, scratch: Path) -> tuple[tuple[Path, Path], dict[str, in
     return (before, after), json.loads((scratch / package.folder / "applied.json").read_text())
 
 
+def line_of(name: str, row: dict[str, Any]) -> str:
+    parts = []
+    for kind in ("inference", "training"):
+        one = row[kind]
+        old, new = one["before"] * 1e3, one["after"] * 1e3
+        first = " -> ".join(f"{seconds:.1f}" for seconds in one["first"])
+        parts.append(f"{kind} {old:.1f} -> {new:.1f} ms ({one['speedup']:.2f}x), first call {first} s")
+    made = " -> ".join(f"{seconds:.2f}" for seconds in row["construction"])
+    return f"{name:18} {'; '.join(parts)}; construction {made} s"
+
+
 def main() -> int:
     from catalogue import fetch, named
 
@@ -254,15 +265,7 @@ def main() -> int:
             row = {"package": model.package, "edits": codes, "fix_seconds": time.perf_counter() - begun}
             row |= measure(model, trees, given.threads, given.rounds, scratch / f"{name}.log")
             rows[name] = row
-            told = ", ".join(
-                f"{kind} {row[kind]['before'] * 1e3:.1f} -> {row[kind]['after'] * 1e3:.1f} ms ({row[kind]['speedup']:.2f}x),"
-                f" first call {row[kind]['first'][0]:.1f} -> {row[kind]['first'][1]:.1f} s"
-                for kind in ("inference", "training")
-            )
-            print(
-                f"{name:18} {told}; construction {row['construction'][0]:.2f} -> {row['construction'][1]:.2f} s",
-                flush=True,
-            )
+            print(line_of(name, row), flush=True)
             if given.output:
                 given.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     for kind in ("inference", "training"):
