@@ -34,6 +34,7 @@ from torch.overrides import TorchFunctionMode
 
 #: largest difference allowed, relative to the largest element of a tensor
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4}
+_STEPS = 3  #: of an optimizer
 _SMALL = 1e-7  #: tensors whose elements are all below this count as zero
 _MAGNIFIED = 0.05  #: an original that is further from its own float64 result says nothing
 
@@ -44,6 +45,7 @@ class Outcome:
 
     compared: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    tensors: int = 0  #: that were compared, besides those of checkpoints
     largest: float = 0.0  #: relative error, float32
     largest_exact: float = 0.0  #: relative error, float64
 
@@ -161,7 +163,7 @@ class Comparison:
         if model is not None:
             model.zero_grad(set_to_none=True)
         result = function(**given) if isinstance(given, Mapping) else function(*given)
-        found = {f"output{path}": tensor for path, tensor in tensors_in(result)}
+        found = {f"output{path}": tensor for path, tensor in tensors_in(_stepped(result))}
         summed = _scalar(found.values())
         if summed is not None:
             summed.backward()  # type: ignore[no-untyped-call]
@@ -196,6 +198,7 @@ class Comparison:
             self.outcome.largest_exact = max(self.outcome.largest_exact, error)
         else:
             self.outcome.largest = max(self.outcome.largest, error)
+        self.outcome.tensors += len(one)
         gradients = sum(name.startswith("gradient") for name in one)
         self.outcome.compared.append(f"{what}: {len(one) - gradients} outputs, {gradients} gradients")
 
@@ -255,6 +258,8 @@ def _leaves_with_grad(inputs: Any) -> Any:
         return {key: _leaves_with_grad(value) for key, value in inputs.items()}
     if isinstance(inputs, (list, tuple)):
         return type(inputs)(_leaves_with_grad(value) for value in inputs)
+    if isinstance(inputs, nn.Module):
+        return copy.deepcopy(inputs)
     if isinstance(inputs, Tensor):
         fresh = inputs.detach().clone()
         return fresh.requires_grad_() if fresh.is_floating_point() else fresh
@@ -266,7 +271,21 @@ def _as(inputs: Any, dtype: Any) -> Any:
         return {key: _as(value, dtype) for key, value in inputs.items()}
     if isinstance(inputs, (list, tuple)):
         return type(inputs)(_as(value, dtype) for value in inputs)
+    if isinstance(inputs, nn.Module):
+        return copy.deepcopy(inputs).to(dtype)
     return inputs.to(dtype) if isinstance(inputs, Tensor) and inputs.is_floating_point() else inputs
+
+
+def _stepped(result: Any) -> Any:
+    """Of an optimizer, its parameters after a few steps; anything else as it is."""
+    if not isinstance(result, torch.optim.Optimizer):
+        return result
+    tensors = [p for group in result.param_groups for p in group["params"]]
+    for _ in range(_STEPS):
+        for tensor in tensors:
+            tensor.grad = torch.randn_like(tensor)
+        result.step()
+    return [tensor.detach().clone() for tensor in tensors]
 
 
 def _scalar(outputs: Any) -> Tensor | None:

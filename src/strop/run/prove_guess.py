@@ -86,6 +86,8 @@ def prove(job: dict[str, Any], proving: ModuleType) -> Iterator[dict[str, Any]]:
             try:
                 outcome = run(proving.Comparison(job["seed"]))
                 proof |= vars(outcome)
+                if not outcome.tensors and not outcome.differences:
+                    proof["problem"] = "it returns no tensor that could be compared"
             except Exception as error:
                 proof["problem"] = f"{type(error).__name__}: {error}"[:300]
         proof["run"] = sorted(watch.seen & wanted)
@@ -398,6 +400,9 @@ def _widths(function: Any) -> list[int]:
 #: names of parameters that may be left out and want a tensor when they are not
 _TENSORS = r"mask|bias|states|hidden|cos|sin|position|key|value|query|residual|gate"
 _KINDS = (
+    ("model", r"^(model|net|network|module)$"),
+    ("rate", r"(^|_)(lr|learning_rate|weight_decay|momentum)$"),
+    ("parameters", r"^(params|parameters)$"),
     ("ids", r"(^|_)(ids?|idx|tokens?|labels?)($|_)"),
     ("mask", r"mask|bias"),
     ("angle", r"^(cos|sin)$"),
@@ -412,6 +417,12 @@ def _kind(name: str) -> str:
 def _candidates(kind: str, width: int, shape: Shape) -> Iterator[Any]:
     """Tensors that a parameter of this kind may want, the likely ones first."""
     batch, length, image = shape
+    if kind == "model":
+        yield nn.Linear(width, INNER)
+    if kind == "rate":
+        yield 1e-3
+    if kind == "parameters":
+        yield list(nn.Linear(width, INNER).parameters())
     head = max(width // HEADS, 2) // 2 * 2
     if kind == "ids":
         yield torch.randint(0, VOCABULARY, (batch, length))

@@ -79,3 +79,31 @@ def test_a_mistake_in_a_rule_is_an_error_of_the_call(run, tmp_path):
 def test_explain(run):
     code, out, _ = run("explain", "STR701")
     assert code == 0 and "scaled_dot_product_attention" in out
+
+
+def test_strop_is_imported_only_with_consent(run, tmp_path):
+    (tmp_path / "model.py").write_text(HEADER + function("return x * torch.sigmoid(1.702 * x)"))
+    words = ("--json", "--no-cache", "--select", "STR7")
+    assert found(run("scan", "model.py", *words)[1]) == []
+    assert found(run("scan", "model.py", *words, "--with-strop")[1]) == ["STR723"]
+    (tmp_path / "pyproject.toml").write_text("[tool.strop]\nwith-strop = true\n")
+    assert found(run("scan", "model.py", *words)[1]) == ["STR723"]
+    assert found(run("scan", "model.py", *words, "--without-strop")[1]) == []
+
+
+def test_pytorch_s_own_kernel_is_preferred_without_consent(run, tmp_path):
+    body = "return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))"
+    (tmp_path / "model.py").write_text(HEADER + function(body))
+    own, strops = (run("fix", "model.py", "--no-cache", *words)[1] for words in ((), ("--with-strop",)))
+    assert 'torch.nn.functional.gelu(x, approximate="tanh")' in own and "strop" not in own
+    assert 'strop.kernels.gelu(x, approximate="tanh")' in strops
+
+
+def test_a_project_s_rule_that_imports_strop_needs_consent(run, tmp_path):
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "own.rule").write_text(
+        "rule own STR790\nfamily own\ntitle own\n\npattern:\n    sigmoid(x)\n\n"
+        "use:\n    => strop.kernels.quick_gelu($x)\n\nimport:\n    import strop.kernels\n"
+    )
+    words = ("scan", "model.py", "--json", "--no-cache", "--rules", "rules", "--select", "STR790")
+    assert found(run(*words)[1]) == [] and found(run(*words, "--with-strop")[1]) == ["STR790"]

@@ -92,3 +92,14 @@ def test_alpha_of_a_sum_is_part_of_it(edited):
             return torch.softmax(s, dim=-1) @ v
     """)
     assert "attn_mask=m," not in text
+
+
+@pytest.mark.parametrize("write", ["y.transpose(0, 1).add_(1)", "y[0].zero_()", "y.view(-1)[0] = 1"])
+def test_a_copy_that_is_written_to_through_a_view_is_another_value(edited, write):
+    body = f"""
+        def f(x):
+            y = x.clone()
+            {write}
+            return y * torch.sigmoid(x)
+    """
+    assert "silu" not in edited(body)

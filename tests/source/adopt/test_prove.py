@@ -215,3 +215,19 @@ def test_edits_of_other_kinds_stay_beside_proven_kernels(project, monkeypatch):
     monkeypatch.setattr(proving, "proofs", lambda *_: [proving.Proof(str(project), ("gelu",), (subject,))])
     done, _ = proving.fix_proven(lambda: None, unsafe=False)
     assert seen == [[kernel], [kernel, other]] and done.applied == [kernel, other]
+
+
+def test_an_optimizer_is_run_for_a_few_steps(project):
+    text = "import torch\n\n\ndef make(model, lr):\n    return torch.optim.AdamW(model.parameters(), lr=lr{more})\n"
+    project.write_text(text.format(more=""))
+    proofs = [
+        prove(str(project), text.format(more=more), [finding(project, "make")])
+        for more in (", fused=True", ", eps=0.1")
+    ]
+    assert proofs[0].verified == {"make"} and proofs[1].different == {"make"}
+
+
+def test_what_returns_no_tensor_is_not_proven(project):
+    project.write_text("def f(x):\n    return x.shape[0]\n")
+    proof = prove(str(project), "def f(x):\n    return x.shape[1]\n", [finding(project, "f")])
+    assert not proof.verified and "no tensor" in proof.why_not("f")

@@ -262,6 +262,8 @@ class Extractor(Calls):
             self.assign(target.value, self.make("setitem", [base, node], at=target))
         else:
             self.graph.escapes.append((node, "stored in an element"))
+            if isinstance(base, Node):
+                self.make("setitem", [base, node], at=target)
 
     def _expression(self, statement: ast.Expr) -> None:
         if not isinstance(statement.value, ast.Constant) and _first_word(statement.value) not in _TALK:

@@ -46,7 +46,7 @@ def names_of_one_value(match: Match) -> tuple[str, str] | None:
 
 
 def change_afterwards(match: Match) -> Node | None:
-    """A write in place, after a match, to one of its operands or its result, or to what shares their memory.
+    """A write in place, after a match, to one of its operands or its result, or through a view of what it reads.
 
     A kernel keeps other tensors for its gradient than the formula did: with such a write autograd would refuse it, or
     would have refused the formula.
@@ -57,11 +57,15 @@ def change_afterwards(match: Match) -> Node | None:
     kept = {id(base) for node in match.bound.values() if id(node) not in inside for base in _shared(node)}
     if match.rule.family not in _KEEP_OPERANDS:
         kept |= {id(base) for root in match.roots for base in _shared(root)}
+    read = [*match.nodes, *match.skipped, *match.bound.values()]
+    touched = {id(base) for node in read for one in (node, *node.inputs) for base in _shared(one)}
     first = min(root.number for root in match.roots)
     for node in match.graph.nodes:
         written = written_to(node)
         if written is None or id(node) in inside or written.is_scalar:
             continue
+        if written.kind in _VIEWS and any(id(base) in touched for base in _shared(written)):
+            return node  # a write through a view: the names of what it changes still hold the old value for the graph
         if (node.number > first or _in_loop(match, node)) and any(id(base) in kept for base in _shared(written)):
             return node
     return None
