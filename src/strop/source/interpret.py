@@ -41,6 +41,7 @@ from strop.source.values import NOTHING, UNKNOWN, Function, Value, const, forget
 
 MAX_CALL_DEPTH = 48
 MAX_RUNS = 24
+MIN_RUNS, MAX_RERUN = 6, 8_000  #: rounds that any function gets; nodes of syntax that all rounds of one may come to
 CONTEXTS = (
     (1_500, 24),
     (4_000, 8),
@@ -155,8 +156,8 @@ class Program:
         if node.running:
             self.enqueue_later(node)
             return
-        if node.runs >= MAX_RUNS:
-            node.gave_up = node.gave_up or f"no fixed point after {MAX_RUNS} rounds"
+        if node.runs >= MAX_RUNS or (node.runs >= MIN_RUNS and node.runs * len(node.code.own()) >= MAX_RERUN):
+            node.gave_up = node.gave_up or f"no fixed point after {node.runs} rounds"
             return
         node.running, node.stale = True, False
         node.runs += 1

@@ -17,8 +17,8 @@ from strop.source import files
 from strop.source.code import Module
 from strop.source.facts import Skipped
 
-MAX_FOLLOWED = 10_000
-MAX_FULL = 3_000
+MAX_FOLLOWED = 5_000
+MAX_FULL = 2_000
 
 
 class Project:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from strop.source import adopt, files
 from strop.source.adopt.names import QuickProject
-from strop.source.advice import combine, standing
+from strop.source.advice import combine, standing, tensorflow_priced
 from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
 from strop.source.hybridize import tensorflow, tensorflow1
@@ -89,7 +89,7 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kernels = standing(found, project, options.select)
     result, torch = (Scan(), Advice()) if kernels_only(options.select) else _interpreted(project, options)
     fitting, result.notes = combine(torch, kernels, project, options.select)
-    result.findings += fitting
+    result.findings = [*map(tensorflow_priced, result.findings), *fitting]
     result.skipped = [*project.skipped, *result.skipped]
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())

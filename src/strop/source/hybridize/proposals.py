@@ -28,6 +28,7 @@ from strop.source.hybridize.worth import Estimate, estimate, rounds
 from strop.source.interpret import Program
 
 _TINY = 5.5  #: operations up to which a graph is not worth its entry
+_NOTICED = 10.0  #: units that a model of which nobody knows how often it runs must save
 _FEW_BREAKS = 3  #: a model with so many is worth mending
 #: what a training script does around the part that is worth compiling
 _DRIVING = ("training-loop", "autograd-inside", "input-output", "recurrent-module", "asked-for-break", "generator")
@@ -67,9 +68,9 @@ def propose(
     whole = [one for one in found if one.whole]
     broken = [one for one in found if not one.whole and _can_be_mended(one)]
     outer = [one for one in whole if not any(_is_inside(one, other) for other in whole)]
-    outer = [one for one in outer if _pays_for_its_models(program, one, found, target)]
+    outer = [one for one in outer if _pays_for_its_models(program, one, target)]
     mended = [one for one in broken if not any(_is_inside(one, other) for other in (*whole, *broken))]
-    mended = [one for one in mended if not _is_part(program, one.code)]
+    mended = [one for one in mended if is_forward(program, one.code) and _pays_for_its_models(program, one, target)]
     outer = [one for one in outer if not any(_is_inside(one, other) for other in mended)]
     proposals = []
     for one in outer:
@@ -134,7 +135,7 @@ def _is_inside(one: Candidate, other: Candidate) -> bool:
     return other.code.id not in one.covers or (other.estimate.eager, other.code.id) > (one.estimate.eager, one.code.id)
 
 
-def _pays_for_its_models(program: Program, one: Candidate, found: list[Candidate], target: str) -> bool:
+def _pays_for_its_models(program: Program, one: Candidate, target: str) -> bool:
     """A part of a model must be worth saying for the whole; parts of which nobody sees a whole are left."""
     around = [
         code
@@ -145,7 +146,8 @@ def _pays_for_its_models(program: Program, one: Candidate, found: list[Candidate
         callers = [program.code(caller) for caller, _ in program.callers(one.code.id) if caller != one.code.id]
         around += [code for code in callers if code.id in program.functions and code not in around]
     if not around:
-        return not _is_part(program, one.code)
+        often = how_often(program, one.code) == "often"
+        return not _is_part(program, one.code) and (often or one.estimate.saved >= _NOTICED)
     largest = max((estimate(program, code, target) for code in around), key=lambda e: e.eager)
     places = [(program.code(caller), place) for caller, place in program.callers(one.code.id)]
     times = max((rounds(program, code, place) for code, place in places), default=1.0)

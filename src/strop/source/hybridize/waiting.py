@@ -134,17 +134,12 @@ def _in_step(program: Program, step: Step, target: str) -> Iterator[Finding]:
     kinds: dict[str, list[ast.expr]] = {}
     for node in _direct(step.body):
         kind = _kind(code, node, values, trained)
-        if kind == "branch" and not step.trains and _ends_loop(node, parents):
-            continue  # a loop that runs until the data say so
+        if kind == "branch" and not step.trains:
+            continue  # a loop that generates runs until the data say so
         if kind and isinstance(node, ast.expr) and not _is_seldom(node, parents, step.body):
             kinds.setdefault(kind, []).append(node)
     for kind, nodes in kinds.items():
         yield _finding(step, kind, sorted(nodes, key=lambda n: (n.lineno, n.col_offset)), target)
-
-
-def _ends_loop(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    parent = parents.get(node)
-    return isinstance(parent, ast.If) and any(isinstance(s, (ast.Break, ast.Return)) for s in parent.body)
 
 
 def _direct(body: list[ast.stmt]) -> Iterator[ast.AST]:

@@ -72,11 +72,12 @@ class Estimate:
 
     def reason(self) -> str:
         """What the gain rests on, in words."""
-        fused = round(sum(self.kinds[kind] for kind in FUSED))
-        kept = {_NOUNS[kind]: round(self.kinds[kind]) for kind in UNCHANGED if round(self.kinds[kind])}
-        text = f"{fused} of {round(self.operations)} operations are element-wise, reductions or norms, which fuse"
+        every = max(self.operations, 1.0)
+        fused = sum(self.kinds[kind] for kind in FUSED) / every
+        kept = {_NOUNS[kind]: self.kinds[kind] / every for kind in UNCHANGED if self.kinds[kind] >= 0.005 * every}
+        text = f"{fused:.0%} of its operations are element-wise, reductions or norms, which fuse"
         if kept:
-            text += "; " + ", ".join(f"{count} {noun}" for noun, count in kept.items()) + " stay as they are"
+            text += "; " + ", ".join(f"{share:.0%} {noun}" for noun, share in kept.items()) + " stay as they are"
         return text
 
 
