@@ -23,12 +23,17 @@ def parts(docs: Path, table: Callable[[tuple[str, ...], list[tuple[str, ...]]], 
         before and after. `tests/packages/cases_*.py` says how each model is made.
         """,
         f"""
-        {len(rows)} packages, {built} models with random weights, {exact} of them also in float64. Every model is built
+        {len(rows)} packages, {built} models with random weights, {exact} of them also in float64. A model is built
         from the original and from the edited copy, in processes of their own, with the same parameters and inputs.
         Compared are all outputs, the gradients of all parameters and inputs, buffers after training and the keys of the
         state, in eval mode with and without gradients and in training, on two inputs. Allowed is an error of 1e-9 of a
         tensor's scale in float64, and 1e-4 in float32 (or four times as far from float64 as the original is).
         `torch.compile` compiles with the `eager` backend here: graphs are captured and run, code is not generated.
+        """,
+        """
+        Where nothing is written, the two trees are the same and a model is run once. A model that reaches nothing that
+        was edited is compared in float32 only. Only those that ran edited code can show a mistake: their number is the
+        one that counts.
         """,
         "## What is written by default",
         f"{_total(rows, 'default', 'edits')} edits, {_total(rows, 'default', 'ran_edited')} models that ran edited "

@@ -17,6 +17,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
+MISSING = """_library = torch.library.Library("torchvision", "DEF")
+for _name in ("nms", "qnms"):
+    _library.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+"""
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,21 @@ def fetch() -> None:
         return
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--upgrade"]
     subprocess.run([*pip, "--target", str(site()), "-r", str(REQUIREMENTS)], check=True)
-    shutil.rmtree(site() / "torchaudio" / "lib", ignore_errors=True)  # native code for CUDA that models do not need
+    without_native_code()
     stamp.write_text(wanted, encoding="utf-8")
+
+
+def without_native_code() -> None:
+    """PyPI's torchvision and torchaudio are built for CUDA; beside a PyTorch for CPUs they do without their operators."""
+    import torch
+
+    if torch.version.cuda is not None:
+        return
+    shutil.rmtree(site() / "torchaudio" / "lib", ignore_errors=True)
+    file = site() / "torchvision" / "_meta_registrations.py"
+    text = file.read_text(encoding="utf-8")
+    if MISSING not in text:
+        file.write_text(text.replace("import torch\n", f"import torch\n\n{MISSING}", 1), encoding="utf-8")
 
 
 def named(texts: list[str]) -> list[Package]:

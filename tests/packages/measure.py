@@ -99,8 +99,8 @@ def differences(before: dict[str, Values], after: dict[str, Values]) -> tuple[li
     largest = {"float32": 0.0, "float64": 0.0}
     for what in before:
         precision = what.rpartition(" ")[2]
-        exact = before.get(what.replace("float32", "float64")) if precision == "float32" else None
-        texts, worst = _differences(before[what], after.get(what, {}), getattr(torch, precision), exact)
+        roundings = _roundings(before, what.replace("input 1", "input 0")) if precision == "float32" else {}
+        texts, worst = _differences(before[what], after.get(what, {}), getattr(torch, precision), roundings)
         if texts and what.startswith("train,") and what.replace("train,", "train without dropout,") in before:
             continue  # decided without dropout
         found += [f"{what}: {text}" for text in texts[:3]]
@@ -108,17 +108,29 @@ def differences(before: dict[str, Values], after: dict[str, Values]) -> tuple[li
     return found, largest
 
 
-def _differences(one: Values, two: Values, dtype: torch.dtype, exact: Values | None) -> tuple[list[str], float]:
+def _roundings(before: dict[str, Values], what: str) -> dict[str, float]:
+    """How far the original's float32 is from its own float64, by tensor; the first input is the one with both."""
+    exact, single = before.get(what.replace("float32", "float64"), {}), before.get(what, {})
+    floor = _floor(exact)
+    return {name: error(exact[name], single[name], _least(name, floor)) for name in exact if name in single}
+
+
+def _floor(values: Values) -> float:
+    return FLOOR * max((value.scale for name, value in values.items() if name.startswith("gradient")), default=0.0)
+
+
+def _least(name: str, floor: float) -> float:
+    return floor if name.startswith("gradient") else 0.0
+
+
+def _differences(one: Values, two: Values, dtype: torch.dtype, roundings: dict[str, float]) -> tuple[list[str], float]:
     found = [f"{name} is only there {'before' if name in one else 'after'}" for name in sorted(set(one) ^ set(two))]
-    gradients = [value.scale for name, value in one.items() if name.startswith("gradient")]
-    floor = FLOOR * max(gradients, default=0.0)
+    floor = _floor(one)
     worst = 0.0
     for name in one:
         if name not in two:
             continue
-        least = floor if name.startswith("gradient") else 0.0
-        far = error(one[name], two[name], least)
-        own = error(exact[name], one[name], least) if exact is not None and name in exact else 0.0
+        far, own = error(one[name], two[name], _least(name, floor)), roundings.get(name, 0.0)
         if one[name].dtype is not two[name].dtype:
             found.append(f"{name} is {two[name].dtype} and was {one[name].dtype}")
         elif far > TOLERANCE[dtype] + 4 * own and own < CHAOTIC:

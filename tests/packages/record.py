@@ -296,21 +296,11 @@ def prepare(job: dict[str, Any]) -> None:
         return real(model, **{**given, "backend": job["backend"]})
 
     torch.compile = compile  # type: ignore[assignment]
-    if "+cpu" in torch.__version__:
-        torchvision_without_native_code()
     if job.get("smallest"):
         from strop.kernels import autograd
 
         for name in autograd.SMALLEST:
             autograd.SMALLEST[name] = 1
-
-
-def torchvision_without_native_code() -> None:
-    """PyPI's torchvision is built for CUDA: beside a PyTorch for CPUs its operators are missing; models run without."""
-    library = torch.library.Library("torchvision", "DEF")
-    for name in ("nms", "qnms"):
-        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    prepare.library = library  # type: ignore[attr-defined]
 
 
 def main(job_file: str) -> int:

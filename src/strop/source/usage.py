@@ -8,6 +8,7 @@ an assumption and is reported as one. Strong uses decide alone (a method that on
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ DISTINCTIVE, SHARED, CONTAINERS, BINARY, JOINING, NAMES = (
 
 _NO_TENSOR = ("range", "sorted", "dict", "set", "frozenset")  #: builtins that nobody gives a tensor
 ENDINGS = tuple(_WORDS["endings"].split())
+#: names of sizes and counts: numbers, unless something is done with them that only tensors can
+_COUNT = re.compile(r"(num|n|max|min)_\w+|(\w+_)?(size|len|length|dim|steps|count|heads|layers)")
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def _uses(code: Code, generous: bool) -> dict[str, Use]:
         name: use
         for name, use in weak.items()
         if name not in found and name not in other and (generous or name in NAMES or name.endswith(ENDINGS))
-        if code.short != "__init__"
+        if code.short != "__init__" and not _COUNT.fullmatch(name)
     }
     return {**found, **named}
 
