@@ -497,8 +497,8 @@ def _truth() -> list[str]:
         reasons of {tensorflow["cases"]} programs are as their authors stated them. {tensorflow["safe_changes"]}
         changes in {tensorflow["programs_run"]} programs are called `safe`; each was made and run three times beside
         the program as it was, and {tensorflow["programs_that_differ"]} programs gave other results, text, files or
-        values of variables. The three calls of the {tensorflow["functions"]} functions that are called take the
-        program's arguments, other values, and one row more; results must be of the same types, too.
+        values of variables. The three calls take the program's arguments, other values, and one row more; results must
+        be of the same types, too.
         """,
         *_tensorflow_packages(),
     ]
