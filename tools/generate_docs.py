@@ -305,7 +305,7 @@ def scan() -> str:
     """How to look for what could run as a graph, and every rule by its code."""
     from strop.source import settings
     from strop.source.facts import Finding, Function, Place, Scan
-    from strop.source.hybridize.operations import WORTH_SAYING
+    from strop.source.hybridize.torch_operations import WORTH_SAYING
     from strop.source.rules import all_rules
 
     finding = Finding("", "", Place("", 1), "", "", "safe")

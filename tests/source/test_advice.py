@@ -79,7 +79,7 @@ def test_tests_are_not_told_to_use_kernels(tmp_path: Path) -> None:
 def test_findings_are_sorted_by_what_they_are_worth(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(HEAD + NORM, encoding="utf-8")
     (tmp_path / "b.py").write_text(HEAD + ATTENTION.format(branch=""), encoding="utf-8")
-    found = survey([str(tmp_path)], Settings()).findings
+    found = survey([str(tmp_path)], Settings(with_strop=True)).findings
     assert [f.worth for f in found] == sorted((f.worth for f in found), reverse=True)
     assert len(found) == 2 and all(f.worth and f.estimated_gain and f.gain_reason for f in found)
 

@@ -89,13 +89,21 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
     kernels = standing(found, project, options.select)
     result, torch = (Scan(), Advice()) if kernels_only(options.select) else _interpreted(project, options)
     fitting, result.notes = combine(torch, kernels, project, options.select)
-    result.findings = [*map(tensorflow_priced, result.findings), *fitting]
+    result.findings = _distinct([*map(tensorflow_priced, result.findings), *fitting])
     result.skipped = [*project.skipped, *result.skipped]
     result.files = len(project.scanned)
     result.lines = sum(module.lines for module in project.scanned.values())
     followed = [*project.followed.values(), *beside.followed.values()]
     result.followed = sorted({module.file for module in followed if module is not None})
     return result
+
+
+def _distinct(findings: list[Finding]) -> list[Finding]:
+    """The first of those that say the same of the same place: a method that several classes share is read in each."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        found.setdefault((finding.code, finding.place, finding.message), finding)
+    return list(found.values())
 
 
 def _interpreted(project: Project, options: Options) -> tuple[Scan, Advice]:

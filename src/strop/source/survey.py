@@ -20,8 +20,8 @@ from strop.core.cache import Cache
 from strop.source.baseline import beyond_baseline, on_changed_lines
 from strop.source.facts import Finding, Scan, Skipped
 from strop.source.files import GAVE_UP, Text, decode, find, pretended, pretending, read_bytes
-from strop.source.hybridize.operations import WORTH_SAYING
 from strop.source.hybridize.tensorflow1 import together
+from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.ignore import apply_ignores
 from strop.source.requirements import pins
 from strop.source.settings import Settings

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from strop.source.code import Class, Code
 from strop.source.entries import ancestor_names
 from strop.source.events import Call
-from strop.source.hybridize.worth import loops_around
+from strop.source.hybridize.torch_worth import loops_around
 from strop.source.interpret import Program
 from strop.source.values import Bound, Function, Value
 
@@ -43,7 +43,8 @@ _EXPORTS = (
     "torch.onnx.dynamo_export", "torch.export.export", "torch.fx.symbolic_trace", "torch.fx.Tracer",
 )  # fmt: skip
 _EXPORTERS = ("torch.jit", "torch.onnx", "torch.fx", "torch.export")
-_TESTING = ("unittest.TestCase", "TestCase")
+_TEST_STEMS = ("_test", "_tests", "_testlib", "test_util", "test_utils")
+_TEST_FOLDERS = ("test", "tests", "testing", "unit_tests", "testdata")
 
 
 class _Known:
@@ -134,7 +135,7 @@ def is_test(program: Program, code: Code) -> bool:
     """A test, or something in a file of tests."""
     if is_test_file(program, code.module.file):
         return True
-    if code.cls is not None and not set(_TESTING).isdisjoint(ancestor_names(program, code.cls)):
+    if code.cls is not None and any(name.endswith("TestCase") for name in ancestor_names(program, code.cls)):
         return True
     return code.decorated("fixture", "parametrize", "skipif", "skip", "patch", "given")
 
@@ -149,12 +150,12 @@ def is_test_file(program: Program, file: str) -> bool:
 def is_test_path(file: str, roots: list[str]) -> bool:
     """Whether a file's name, or a folder between it and the root of the scan, says that it holds tests."""
     path = Path(os.path.realpath(file))
-    if path.stem.startswith("test_") or path.stem.endswith("_test") or path.stem == "conftest":
+    if path.stem.startswith(("test_", "conftest")) or path.stem.endswith(_TEST_STEMS):
         return True
     for root in roots:
         if path.is_relative_to(root):
             folders = path.relative_to(root).parts[:-1]
-            return any(part in ("test", "tests", "testing", "unit_tests") for part in folders)
+            return any(part in _TEST_FOLDERS for part in folders)
     return False
 
 

@@ -21,7 +21,7 @@ from strop.source.hybridize.breaks import breaks, own_breaks
 from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.parameters import computes_tensors
 from strop.source.hybridize.syntax import guards_of, node_at, reaching
-from strop.source.hybridize.worth import layer_of, library_targets
+from strop.source.hybridize.torch_worth import layer_of, library_targets
 from strop.source.interpret import Program
 from strop.source.values import Unknown
 

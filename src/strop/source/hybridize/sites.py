@@ -21,10 +21,10 @@ from strop.source.facts import Edit, Finding, Place
 from strop.source.heap import Object
 from strop.source.hybridize.calling import exported, forwards_of, how_often, is_module, is_test
 from strop.source.hybridize.choose import status
-from strop.source.hybridize.operations import WORTH_SAYING
 from strop.source.hybridize.syntax import span
+from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
-from strop.source.hybridize.worth import Estimate, estimate, event_estimate, loops_around
+from strop.source.hybridize.torch_worth import Estimate, estimate, event_estimate, loops_around
 from strop.source.interpret import Program
 from strop.source.values import Unknown, Value, join_all
 

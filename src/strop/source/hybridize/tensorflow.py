@@ -11,7 +11,7 @@ P3 becomes `lift_primitive` when the primitive is provably used in tensor arithm
 lifting is mentioned in the reason. P4 is proposed only where signatures are asked for. A function that passes no row
 keeps its form: `no_benefit` when a graph would bring nothing (no tensor parameter, no tensor computation, only graph
 functions call it), `unknown` when a precondition cannot be determined, `keep` for every other reason. TensorFlow 1 code
-is left alone (`tensorflow1.py`), and a verdict brings an edit only where that pays (`worth.py`).
+is left alone (`tensorflow1.py`), and a verdict brings an edit only where that pays (`tensorflow_worth.py`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from strop.source.facts import Action, Edit, Finding, Function, Place, Reason
 from strop.source.hybridize import signature
 from strop.source.hybridize.blockers import blockers
 from strop.source.hybridize.boundary import crossing
+from strop.source.hybridize.calling import is_test
 from strop.source.hybridize.parameters import Evidence, origin, own_parameters
 from strop.source.hybridize.tensorflow1 import TENSORFLOW_1, is_tensorflow_1
-from strop.source.hybridize.tensorflow_worth import NOT_WORTH_IT, is_test, why_not
+from strop.source.hybridize.tensorflow_worth import NOT_WORTH_IT, why_not
 from strop.source.hybridize.tracing import hazards, streams
 from strop.source.interpret import Program
 from strop.source.queries import ParameterFacts

@@ -11,12 +11,12 @@ import ast
 import fnmatch
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from strop.source.code import Code
 from strop.source.entries import SPECULATIVE, ancestor_names
 from strop.source.events import Call
 from strop.source.facts import Place
+from strop.source.hybridize.calling import is_test
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret import Program
 from strop.source.rules import declare
@@ -50,7 +50,6 @@ _DRIVERS = frozenset(
     ]
 )
 _DRIVING = re.compile(r"_*(main|train|fit|run|evaluate|eval|test|validate|learn|optimize|play)(_|$)")
-_TEST_FOLDERS = {"test", "tests", "testing", "testdata"}
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -76,20 +75,6 @@ def why_not(program: Program, id: str) -> str:
     if _operations(program, id) < MIN_OPERATIONS:
         return "it computes too little for a graph of its own"
     return ""
-
-
-def is_test(program: Program, code: Code) -> bool:
-    path = PurePath(code.module.file)
-    name = path.stem
-    if name.startswith(("test_", "conftest")) or name.endswith(
-        ("_test", "_tests", "_testlib", "test_util", "test_utils")
-    ):
-        return True
-    if _TEST_FOLDERS & set(path.parts[-4:-1]) and not path.parent.name.startswith(("tmp", "test_")):
-        return True
-    if code.short.startswith("test_"):
-        return True
-    return code.cls is not None and any(n.endswith("TestCase") for n in ancestor_names(program, code.cls))
 
 
 def _compiled_anyway(program: Program, code: Code, seen: set[Code]) -> bool:

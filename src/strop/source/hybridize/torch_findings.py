@@ -14,9 +14,9 @@ from strop.source.facts import Finding, Function, Reason
 from strop.source.hybridize import fixes_torch, recompiles, waiting
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.breaks import own_breaks
-from strop.source.hybridize.proposals import Candidate, Proposal, compiled, propose
 from strop.source.hybridize.syntax import owner_of
-from strop.source.hybridize.worth import Estimate, estimate
+from strop.source.hybridize.torch_proposals import Candidate, Proposal, compiled, propose
+from strop.source.hybridize.torch_worth import Estimate, estimate
 from strop.source.interpret import Program
 from strop.source.rules import RULES
 

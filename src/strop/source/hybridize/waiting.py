@@ -20,7 +20,7 @@ from strop.source.heap import Object
 from strop.source.hybridize.calling import how_often, is_forward, is_test
 from strop.source.hybridize.syntax import parents_of, span
 from strop.source.hybridize.torch_rules import WAITS
-from strop.source.hybridize.worth import MODEL_NAMES
+from strop.source.hybridize.torch_worth import MODEL_NAMES
 from strop.source.interpret import Program
 from strop.source.values import Tensor, Unknown, Value
 

@@ -16,8 +16,8 @@ from strop.source.code import Code
 from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.heap import Object
-from strop.source.hybridize.operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
 from strop.source.hybridize.syntax import node_at, owner_of
+from strop.source.hybridize.torch_operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
 from strop.source.interpret import Program
 from strop.source.values import Unknown
 

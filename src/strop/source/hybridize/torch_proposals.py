@@ -21,10 +21,10 @@ from strop.source.hybridize import sites
 from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test, is_update
 from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
 from strop.source.hybridize.mutations import streams
-from strop.source.hybridize.operations import WORTH_SAYING
 from strop.source.hybridize.recompiles import every_call
+from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
-from strop.source.hybridize.worth import Estimate, estimate, rounds
+from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
 from strop.source.interpret import Program
 
 _TINY = 5.5  #: operations up to which a graph is not worth its entry
