@@ -161,3 +161,9 @@ def test_the_library_scans_too(project):
     assert [f.function for f in found.functions] == ["square", "noisy"]
     with pytest.raises(TypeError):
         strop.scan("train.py", speculation=False)
+
+
+@pytest.mark.parametrize("option", [("--unproven",), ("--entry", "make"), ("--timeout", "9")])
+def test_what_only_matters_for_writing_is_refused_without_it(project, run, option):
+    done = run("fix", ".", *option)
+    assert done.code == 2 and f"{option[0]} has no effect without --write" in done.err

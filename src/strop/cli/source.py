@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from strop.cli.console import Json, Mode, Quiet, app, err, given, out, print_json
+from strop.cli.console import Json, Mode, Quiet, app, err, given, needs, out, print_json
 from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.problem import Problem
@@ -33,6 +33,7 @@ class Format(str, Enum):
 
 
 _BEST = 10  #: findings that are printed unless `--all` is given
+_SECONDS = 180.0  #: to run the kernels of a file
 
 Paths = Annotated[list[str], typer.Argument(help="Files and folders to read; they are never imported or run.")]
 Select = Annotated[list[str] | None, typer.Option(help="Only codes that begin so, such as STR15; repeatable.")]
@@ -109,7 +110,9 @@ def scan(
 
 @app.command()
 def fix(
-    paths: Paths,
+    paths: Annotated[
+        list[str], typer.Argument(help="Files and folders to edit; --write runs those that kernels are proposed for.")
+    ],
     diff: Annotated[bool, typer.Option("--diff", help="Print the edits and change nothing (default).")] = False,
     write: Annotated[bool, typer.Option("--write", help="Apply the safe edits.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Also the edits that rest on an assumption.")] = False,
@@ -122,7 +125,9 @@ def fix(
     python: Annotated[
         str, typer.Option(help="The Python that has the project's packages.", show_default="this one")
     ] = sys.executable,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds to run the kernels of one file.")] = 180.0,
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help=f"Seconds to run the kernels of one file (default: {_SECONDS:g}).")
+    ] = None,
     json: Json = False,
     select: Select = None,
     ignore: Ignore = None,
@@ -150,11 +155,13 @@ def fix(
     Mode.json = json
     if diff and write:
         raise Problem("STR001", "`--diff` changes nothing and `--write` does", help="give one of the two")
+    for option, value in (("--unproven", unproven or None), ("--entry", entry or None), ("--timeout", timeout)):
+        needs(option, value, "--write", write)
     settings = _settings(paths, config, select, ignore, exclude, speculate, baseline, rules, target, with_strop)
     look = _look(paths, settings, jobs, cache, quiet or json, changed_since)
     proofs: list[prove.Proof] = []
     if write:
-        limits = verify.Limits(timeout=timeout)
+        limits = verify.Limits(timeout=timeout or _SECONDS)
         ways = prove.Ways(entry, limits, python, lambda file: _say_running(file, quiet or json))
         done, proofs = prove.fix_proven(look, ways, unsafe=unsafe, unproven=unproven)
         done.plan.write()
