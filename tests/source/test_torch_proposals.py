@@ -279,6 +279,21 @@ def test_a_break_in_what_a_compiled_function_calls_is_reported(tmp_path: Path) -
     assert found.function == "part" and "`f`" in found.message
 
 
+def test_a_metric_of_a_library_saves_too_little(tmp_path: Path) -> None:
+    metric = """def precision(pr, gt, eps=1e-7, threshold=0.5):
+    pr = (pr > threshold).type(pr.dtype)
+    tp = torch.sum(gt * pr)
+    fp = torch.sum(pr) - tp
+    return (tp + eps) / (tp + fp + eps)
+
+
+class Precision(nn.Module):
+    def forward(self, pr, gt):
+        return precision(pr, gt)
+"""
+    assert _proposed(tmp_path, metric) == []
+
+
 def test_compiling_in_a_loop_is_found_in_a_file_without_functions(tmp_path: Path) -> None:
     _write(tmp_path, "net = nn.Linear(2, 2)\nfor _ in range(3):\n    torch.compile(net)(torch.ones(2))\n")
     assert [f.code for f in scan([str(tmp_path)]).findings if f.code == "STR172"] == ["STR172"]

@@ -28,6 +28,7 @@ from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
 from strop.source.interpret import Program
 
 _TINY = 5.5  #: operations up to which a graph is not worth its entry
+_FEW = 6.0  #: units: what saves less and is no model in a loop is a loss or metric beside a model of hundreds
 _NOTICED = 10.0  #: units that a model of which nobody knows how often it runs must save
 _FEW_BREAKS = 3  #: a model with so many is worth mending
 #: what a training script does around the part that is worth compiling
@@ -101,6 +102,8 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
             continue
         worth = estimate(program, code, target)
         if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
+            continue
+        if worth.saved < _FEW and not (is_forward(program, code) and how_often(program, code) == "often"):
             continue
         state = status(program, id)
         covers = frozenset(other for other, _ in program.reached(id))
