@@ -11,7 +11,9 @@ from strop.core.problem import Problem
 from strop.source.rules import all_rules
 
 SOURCE = Path(strop.__file__).parent
-_RANGES = {f"STR{n}" for n in (129, 130, 149, 150, 184, 189, 190, 199, 700, 799)}  # ends of ranges that are named as such
+_RANGES = {
+    f"STR{n}" for n in (129, 130, 149, 150, 184, 189, 190, 199, 700, 799)
+}  # ends of ranges that are named as such
 
 
 @dataclass

@@ -49,6 +49,7 @@ def own_time(monkeypatch):
     monkeypatch.setattr(measure, "time", types.SimpleNamespace(perf_counter=time.process_time))
 
 
+@pytest.mark.slow
 def test_a_measured_program_computes_the_same_and_is_remembered(model, cache, own_time):
     x, told = torch.randn(1, 3, 16, 16), []
     journal, start = Journal(on_step=told.append), time.process_time()

@@ -244,6 +244,7 @@ print(*compiled(1536, 24))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [True, False])
 def test_parameters_are_released_one_by_one(kept: bool) -> None:
     """216 MB of weights: without `release` packed ones come on top; with it they take the place of the others, and at

@@ -93,6 +93,7 @@ def test_the_same_modules_in_other_places() -> None:
     agree(fast, x)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_a_module_that_lies_where_another_was_is_another_one() -> None:
     model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval(), torch.randn(3, 4)

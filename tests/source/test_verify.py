@@ -199,6 +199,7 @@ def test_numbers_that_change_while_tests_pass_are_different(tmp_path):
     assert "Linear" not in places, "only the outermost module is recorded"
 
 
+@pytest.mark.slow
 def test_equal_tests_say_how_many_tensors_were_compared(tmp_path):
     found = edited_tests(tmp_path, "+", "+ 0 +")
     assert found.equal and found.tensors == (3, 2)

@@ -217,6 +217,7 @@ def test_edits_of_other_kinds_stay_beside_proven_kernels(project, monkeypatch):
     assert seen == [[kernel], [kernel, other]] and done.applied == [kernel, other]
 
 
+@pytest.mark.slow
 def test_an_optimizer_is_run_for_a_few_steps(project):
     text = "import torch\n\n\ndef make(model, lr):\n    return torch.optim.AdamW(model.parameters(), lr=lr{more})\n"
     project.write_text(text.format(more=""))
