@@ -376,8 +376,10 @@ def scan() -> str:
         Each finding has an estimate of how many times faster its code becomes, with the reason in words. For graphs it
         counts the operations of a function and of all that it calls: element-wise operations, reductions and norms
         fuse; products, convolutions, attention kernels and recurrent layers are library calls with or without a graph.
-        Loops count several times. The figures fit what was measured on CPUs (`--target cuda` has its own): networks of
-        convolutions and plain transformers gain nothing there, and nothing is said of them. Below {WORTH_SAYING} times
+        Loops count several times. The figures were set by hand after training steps that were measured on CPUs, where
+        networks of convolutions and plain transformers gain nothing: nothing is said of those. Those of
+        `--target cuda` are guesses. What proposals gain has not been checked by running them.
+        Below {WORTH_SAYING} times
         nothing is proposed; kernels with a smaller estimate are reported when their code is selected. Findings are
         sorted by `worth`, the estimate of what they save in the same units.
         """,

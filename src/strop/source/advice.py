@@ -50,10 +50,10 @@ _UNITS = {
 _ELSEWHERE = ("attention", "optimizer", "data_loader", "inference", "layout", "qkv")
 _TF_GAIN, _TF_WHY = 2.0, "as a rule: training and simulation loops were measured 1.3 to 8.7 times as fast as graphs"
 _DOUBT = 0.5  #: what an edit that rests on assumptions counts for, beside one that does not
-_ONE_PASS = "of this computation alone, measured: one pass instead of one for each operation"
+_ONE_PASS = "an estimate for this computation alone: one pass instead of one for each operation"
 _WHY = {
     "attention": "of the attention alone, measured on small transformers: the scores are never stored",
-    "optimizer": "of the update alone, measured: one kernel for all parameters instead of a few operations for each",
+    "optimizer": "an estimate for the update alone: one kernel for all parameters instead of a few operations for each",
 }
 #: words of code that chooses between attention kernels already
 _FUSED = re.compile(

@@ -61,7 +61,7 @@ class Finding:
     estimated_gain: float | None = None  #: how many times faster, where that can be said
     gain_reason: str = ""  #: what the estimate rests on, in words
     assumptions: tuple[str, ...] = ()  #: what must hold for the edits to be right
-    worth: float = 0.0  #: what it saves, in the units of `hybridize/operations.py`: findings are sorted by it
+    worth: float = 0.0  #: what it saves, in units of `hybridize/torch_operations.py`: findings are sorted by it
 
     @property
     def fixable(self) -> bool:

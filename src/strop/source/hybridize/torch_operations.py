@@ -2,10 +2,10 @@
 
 One unit is a pass over a tensor of activations by an element-wise operation. Products and convolutions are calls of a
 library in both cases and gain nothing; element-wise operations, normalisations and reductions share their passes once
-they are compiled; an activation between two products has nothing to share a pass with. The figures fit what was
-measured on CPUs (training steps, Inductor beside eager): ResNet-18 0.93 times as fast, BERT 0.86, LSTM 0.88, ViT 1.02,
-GPT-2 1.07, EfficientNet 1.09, UNet 1.17, a DiT 1.21, networks of hand-written activations, norms and recurrences 1.5
-to 5.
+they are compiled; an activation between two products has nothing to share a pass with. The figures of
+CPUs were set by hand after measured training steps (Inductor beside eager): ResNet-18 0.93 times as fast, BERT 0.86,
+LSTM 0.88, ViT 1.02, GPT-2 1.07, EfficientNet 1.09, UNet 1.17, a DiT 1.21. Those of GPUs are guesses. Neither were
+checked by running what is proposed, which `benchmarks/proposals.py` can do.
 """
 
 from __future__ import annotations
