@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from numerics.judge import Judge, Of, assert_special_values_agree
 
@@ -58,7 +59,9 @@ def test_a_sample_changes_no_other(judge: Judge, name: str, change: str) -> None
     model, fast = judge.compiled(name, make, (x,))
     other = x.clone()
     other[1] = CHANGES[change](x[1])
-    with torch.no_grad():
+    # PyTorch's fused attention answers zeros to a query whose scores are all NaN where it runs on AVX-512, and NaN where
+    # it runs on AVX2: its plain formula is the same everywhere
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         before, after, eager = fast(x).clone(), fast(other), model(other)
     kept = [i for i in range(shape[0]) if i != 1]
     assert torch.equal(before[kept], after[kept])
