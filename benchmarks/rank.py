@@ -35,11 +35,11 @@ from strop.core.target import Target
 from strop.graph import build
 from strop.graph.ir import Graph, Node
 from strop.graph.simplify import simplify
-from strop.loops.fuse import fuse
+from strop.loops.fusion import Hoist
 from strop.loops.ir import Buffer, Nest
 from strop.loops.lower.driver import lower
-from strop.plan.choose import split_parameters
 from strop.plan.cost import estimate
+from strop.plan.fuse import fuse
 from strop.plan.layouts import choose_layouts
 from strop.plan.space import Schedule, sample
 from strop.run import jit
@@ -101,10 +101,9 @@ NESTS: Mapping[str, Callable[[], Graph]] = {
 def nest_of(name: str) -> Nest:
     """The nest that a graph comes down to, channels last: the one that computes most."""
     graph = NESTS[name]()
-    lowered = fuse(lower(simplify(graph, Journal()), {}), Journal())
-    _, steps = split_parameters(list(lowered.nests))
-    laid_out = choose_layouts(steps, (), 1, lambda nest: 0.0, "channels_last").steps
-    nests = [step for step in laid_out if isinstance(step, Nest) and "copy" not in step.note]
+    lowered = Hoist()(fuse(lower(simplify(graph, Journal()), {}), Journal()))
+    laid_out, _ = choose_layouts(lowered, 1, lambda nest: 0.0, "channels_last")
+    nests = [step for step in laid_out.nests if isinstance(step, Nest) and "copy" not in step.note]
     return max(nests, key=lambda nest: sum(loop.extent for loop in nest.all_loops) * len(nest.reads))
 
 

@@ -134,42 +134,53 @@ def _template(text: ast.expr, op: str) -> str:
     )
 
 
-def passes() -> str:
-    """The transformations of nests and of whole programs."""
-    from strop.loops import blocking, packing, primitives, program
+#: what the levels of passes are called on the page, and what is said about each
+_LEVELS = {
+    "graph": ("The operator graph", """
+        Level 1 (`graph/passes.py`). A family of rules is applied until none of them applies; `at` applies one rule at
+        one node."""),
+    "lowering": ("How nodes are lowered", """
+        Level 2 (`plan/lowering.py`). A node that no pass names is computed by the sums that define it."""),
+    "nests": ("Nests that meet, and where tensors lie", """
+        Level 3 and 4 (`loops/fusion.py`, `loops/program.py`, `loops/compute_at.py`). Layouts are compositions of the
+        steps in `loops/layout.py`: split, reorder, fuse, pad, unfold."""),
+    "loops": ("The loops of one nest", """
+        Level 4 (`loops/primitives.py`, `loops/blocking.py`, `loops/packing.py`). Every schedule is a list of these.
+        `print(session.nests)` shows them below each nest that they made."""),
+    "windows": ("Nests that take turns", "Level 4 (`plan/strips.py`)."),
+    "memory": ("Places in memory", "Level 4 (`plan/memory.py`)."),
+}  # fmt: skip
 
+
+def passes() -> str:
+    """Every pass, by the level of what it transforms."""
+    from strop.core.passes import LEVELS, Pass
+    from strop.plan.program import PASSES
+
+    names = [module.__name__ for module in PASSES]
     titles = ("pass", "from", "to", "")
+    sections = []
+    for level in LEVELS:
+        title, text = _LEVELS[level]
+        kinds = [kind for kind in Pass.registry.values() if kind.level == level and kind.__module__ in names]
+        sections += [f"## {title}", text, _table(titles, [_pass_row(kind) for kind in kinds])]
     return _page(
         "Passes",
         """
-        Every schedule is a list of these few checked transformations of one nest (`loops/primitives.py`,
-        `loops/blocking.py`, `loops/packing.py`). A pass is a value: it prints as text that parses back, its `check`
-        says whether it applies and why not, and it leaves the nest that it was given alone. `print(session.nests)`
-        shows the passes below each nest that they made, `session.apply` takes more of them, and `session.why` says why
-        one is refused.
+        A program is a captured graph and a list of passes (`plan/program.py`): nothing else changes it, and replaying
+        the list (`session.history`) makes the same code again. A pass is a value. It prints as text that parses back,
+        its `check` says whether it applies and why not, and it leaves what it was given alone. `session.apply` takes
+        more of them, and `session.why` says why one is refused.
         """,
-        _table(titles, [row for module in (primitives, blocking, packing) for row in _pass_rows(module)]),
-        "## On whole programs",
-        """
-        These say where a tensor lies and which nest runs inside which (`loops/program.py`). Layouts are compositions of
-        the steps in `loops/layout.py`: split, reorder, fuse, pad, unfold.
-        """,
-        _table(titles, list(_pass_rows(program))),
+        *sections,
     )
 
 
-def _pass_rows(module: Any) -> Iterator[tuple[str, ...]]:
-    from strop.core.passes import Pass
-
-    for title, kind in vars(module).items():
-        if title.startswith("_") or not (inspect.isclass(kind) and issubclass(kind, Pass)) or kind is Pass:
-            continue
-        if kind.__module__ != module.__name__:
-            continue
-        change, _, details = inspect.getdoc(kind).partition("\n\n")
-        before, _, after = change.partition("→")
-        written = f"{title.lower()}{{{' '.join(f'{f.name}=…' for f in dataclasses.fields(kind))}}}"
-        yield f"`{written}`", f"`{_joined(before)}`", f"`{_joined(after)}`", _joined(details)
+def _pass_row(kind: Any) -> tuple[str, ...]:
+    change, _, details = inspect.getdoc(kind).partition("\n\n")
+    before, _, after = change.partition("→")
+    written = f"{kind.title}{{{' '.join(f'{f.name}=…' for f in dataclasses.fields(kind))}}}"
+    return f"`{written}`", f"`{_joined(before)}`", f"`{_joined(after)}`", _joined(details)
 
 
 def problems() -> str:

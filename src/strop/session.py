@@ -32,8 +32,8 @@ from strop.graph.ir import Graph
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.calls import Call
-from strop.plan.choose import Plan
 from strop.plan.explain import closely, what_holds
+from strop.plan.program import Plan, as_step
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
@@ -92,7 +92,7 @@ class Session:
     _stages: Stages | None = None
     _program: LiveProgram | None = None
     _edits: tuple[Pass, ...] = ()
-    _fused: Lowered | None = None  # before the first edit by hand
+    _unedited: Stages | None = None  # before the first edit by hand
     _traced: Traced | None = None
     _arguments: Arguments | str = "nothing was traced"
 
@@ -167,10 +167,7 @@ class Session:
         target, threads = pipeline.target_for(self.options), self.compiled.threads
         stages = pipeline.run_stages(self._captured, target, self.options, journal, threads)
         measured = self.compiled.about.get("edits")
-        if not measured:
-            return stages
-        edits = Pass.parse_all(measured)
-        return pipeline.plan_stages(stages.graph, stages.lowered, target, self.options, journal, threads, edits)
+        return pipeline.replanned(stages, journal, Pass.parse_all(measured)) if measured else stages
 
     @property
     def graph(self) -> Graph:
@@ -262,7 +259,7 @@ class Session:
         unseen = Journal()
         stages = self.__dict__.get("stages") or self._stages or self._made_again(unseen)
         try:
-            self._planned(stages, (*self._edits, *new), unseen)
+            pipeline.replanned(self._unedited or stages, unseen, (*self._edits, *new))
         except Problem as problem:
             return no(problem.message, problem.where or "")
         return yes()
@@ -277,19 +274,14 @@ class Session:
         """The applied passes as text: `Session(model, inputs).apply(script)` does the same again."""
         return "\n".join(map(str, self._edits))
 
-    def _planned(self, stages: Stages, edits: tuple[Pass, ...], journal: Journal) -> Stages:
-        lowered, target = self._fused or stages.lowered, pipeline.target_for(self.options)
-        threads = self.compiled.threads
-        return pipeline.plan_stages(stages.graph, lowered, target, self.options, journal, threads, edits)
-
     def _steer(self, edits: tuple[Pass, ...]) -> None:
-        fused = self._fused or self.stages.lowered
-        stages = self._planned(self.stages, edits, self.journal)
+        unedited = self._unedited or self.stages
+        stages = pipeline.replanned(unedited, self.journal, edits)
         compiled = pipeline.generate(stages, pipeline.target_for(self.options), self.journal)
         assert self._program is not None
         direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
-        self._edits, self._fused = edits, fused
+        self._edits, self._unedited = edits, unedited
         self.__dict__.update(stages=stages)
         for derived in ("nests", "preparation"):
             self.__dict__.pop(derived, None)
@@ -338,7 +330,7 @@ def _readable(steps: Sequence[Call | LibraryCall]) -> Nests:
         for step in steps
         if isinstance(step, Call) and step.passes and step.name == step.source.name
     }
-    return Nests(tuple(map(pipeline.named, steps)), recipes)
+    return Nests(tuple(map(as_step, steps)), recipes)
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 
 from strop.core.journal import Journal
-from strop.core.rewrite import Rules, topological
+from strop.core.rewrite import Rules, rewrite, topological
 from strop.graph import build
 from strop.graph.ir import Graph, Node
-from strop.graph.simplify import apply_rules, simplify
+from strop.graph.rules.language import P
+from strop.graph.simplify import simplify
 from strop.graph.verify import verify
 from strop.run.reference import evaluate
 
@@ -55,6 +56,11 @@ def check_same(before: Graph, after: Graph, tolerance: float = 2e-5) -> None:
     got, _ = evaluate(after, inputs, params)
     for a, b in zip(expected, got):
         torch.testing.assert_close(b, a, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def apply_rules(graph: Graph, rules: Rules, journal: Journal | None = None) -> Graph:
+    """The graph after the rules came to rest."""
+    return graph.with_roots(rewrite(graph.roots, rules, P, journal))
 
 
 def rewritten(rules: Rules, *outputs: Node, journal: Journal | None = None) -> Graph:

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from graph.evaluating import graph_of, ops, rewritten, tensor
+from graph.evaluating import apply_rules, graph_of, ops, rewritten, tensor
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.rules.fold import rules, value_of
-from strop.graph.simplify import apply_rules
 
 
 def c(*values: float, dtype: str = "f32") -> Node:

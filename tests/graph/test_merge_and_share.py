@@ -6,8 +6,8 @@ from graph.evaluating import check_same, graph_of, ops, refusals, simplified, te
 from strop.core.journal import Journal
 from strop.graph import build
 from strop.graph.ir import Graph, Node
-from strop.graph.rules.cse import drop_idle_mutations, share
-from strop.graph.rules.merge import merge_linears
+from strop.graph.passes import DropMutations, Merge, Name, Share
+from strop.graph.rules.merge import mergeable_groups
 from strop.graph.simplify import simplify
 
 x = tensor(2, 3, 8)
@@ -15,6 +15,18 @@ x = tensor(2, 3, 8)
 
 def _heads(node: Node) -> Node:
     return build.permute(build.reshape(node, (2, 3, 2, node.shape[-1] // 2)), (0, 2, 1, 3))
+
+
+def merge_linears(graph: Graph, journal: Journal | None = None) -> Graph:
+    """The graph with every group of linears merged that may be."""
+    groups = list(mergeable_groups(graph, journal))
+    if not groups:
+        return graph
+    graph = Name()(graph)
+    for one in list(Merge.space(graph)):
+        assert one.check(graph)
+        graph = one.changed(graph, journal)
+    return graph
 
 
 def _qkv(bias: bool = True) -> list[Node]:
@@ -77,7 +89,7 @@ def test_equal_computations_happen_once() -> None:
     def twice(node: Node) -> Node:
         return build.add(build.exp(node), build.exp(node))
 
-    graph = share(graph_of(twice(build.mul(x, 2.0)), twice(build.mul(x, 2.0))))
+    graph = Share()(graph_of(twice(build.mul(x, 2.0)), twice(build.mul(x, 2.0))))
     assert ops(graph) == ["mul", "exp", "add"]
     check_same(graph_of(twice(build.mul(x, 2.0))), Graph(graph.inputs, graph.params, graph.outputs[:1]))
 
@@ -85,17 +97,17 @@ def test_equal_computations_happen_once() -> None:
 def test_what_only_looks_equal_is_kept() -> None:
     i = tensor(3, dtype="i64")
     zeros = [build.add(tensor(3), build.full(value, "f32")) for value in (0.0, -0.0)]
-    assert ops(share(graph_of(*zeros))) == ["add", "add"]
-    assert ops(share(graph_of(build.cast(i, "f32"), build.cast(i, "f64")))) == ["cast", "cast"]
+    assert ops(Share()(graph_of(*zeros))) == ["add", "add"]
+    assert ops(Share()(graph_of(build.cast(i, "f32"), build.cast(i, "f64")))) == ["cast", "cast"]
     random = [build.make("aten", (), {"target": "aten.rand.default"}, types=tensor(3).types) for _ in range(2)]
-    assert [n.op for n in share(graph_of(*random)).nodes] == ["aten", "aten"]
+    assert [n.op for n in Share()(graph_of(*random)).nodes] == ["aten", "aten"]
 
 
 def test_nan_constants_are_shared() -> None:
     nans = [build.add(tensor(3), build.full(float("nan"), "f32")) for _ in range(2)]
     x0 = nans[0].inputs[0]
     same = [nans[0], nans[1].with_inputs((x0, nans[1].inputs[1]))]
-    assert ops(share(graph_of(*same))) == ["add"]
+    assert ops(Share()(graph_of(*same))) == ["add"]
 
 
 def test_unused_params_and_inputs_stay_in_the_signature() -> None:
@@ -108,7 +120,7 @@ def test_unused_params_and_inputs_stay_in_the_signature() -> None:
 
 def test_a_value_written_back_to_itself_is_no_mutation() -> None:
     a = tensor(3)
-    graph = drop_idle_mutations(Graph((a,), (), (a,), ((a, a),)))
+    graph = DropMutations()(Graph((a,), (), (a,), ((a, a),)))
     assert graph.mutations == ()
 
 

@@ -13,8 +13,9 @@ from strop.core.problem import Problem
 from strop.core.rewrite import Bind, Match, Rule, Rules, Var, rewrite
 from strop.graph import build
 from strop.graph.ir import Node, Origin
+from strop.graph.passes import Name
 from strop.graph.rules.language import P, x, y
-from strop.graph.simplify import name, simplify
+from strop.graph.simplify import simplify
 
 
 def _apply(node: Node, *rules: Rule, journal: Journal | None = None) -> Node:
@@ -94,7 +95,7 @@ def test_a_guard_that_answers_false_is_silent() -> None:
 
 def test_every_rewrite_is_recorded() -> None:
     journal = Journal()
-    node = name(graph_of(build.neg(build.neg(tensor(3))))).outputs[0]
+    node = Name()(graph_of(build.neg(build.neg(tensor(3))))).outputs[0]
     _apply(node, Rule("neg∘neg → x", P.neg(P.neg(x)), lambda x: x), journal=journal)
     (event,) = journal.of("rewrite")
     assert (event.subject, event.message) == (node.name, "neg∘neg → x")

@@ -12,7 +12,8 @@ from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.graph import build
 from strop.graph.ir import Graph, Node, Origin
-from strop.graph.simplify import name, simplify, step
+from strop.graph.passes import GraphPass, Name
+from strop.graph.simplify import simplify, transformed
 
 
 def _at(node: Node, module: str, line: int) -> Node:
@@ -48,7 +49,7 @@ def test_names_are_unique_and_come_from_modules() -> None:
 
 def test_naming_does_not_collide_with_params() -> None:
     w = weight(3, key="add")
-    graph = name(graph_of(build.add(build.add(tensor(3), w), w)))
+    graph = Name()(graph_of(build.add(build.add(tensor(3), w), w)))
     assert [n.name for n in graph.nodes] == ["x0", "add", "add_2", "add_3"]
 
 
@@ -70,11 +71,15 @@ def test_a_refusal_is_told_once() -> None:
     assert refused[0].subject == "batch_norm"
 
 
-def test_a_step_that_breaks_the_graph_is_named() -> None:
-    a = tensor(3)
-    broken = Node("relu", (a,), {}, (), "act")
-    with pytest.raises(Problem, match="after `break it`"):
-        step("break it", lambda graph, journal: Graph((a,), (), (broken,)), graph_of(a), None, check=True)
+class Break(GraphPass, abstract=True):
+    def changed(self, graph: Graph, journal: object) -> Graph:
+        a = tensor(3)
+        return Graph((a,), (), (Node("relu", (a,), {}, (), "act"),))
+
+
+def test_a_pass_that_breaks_the_graph_is_named() -> None:
+    with pytest.raises(Problem, match=r"after `break\{\}`"):
+        transformed(graph_of(tensor(3)), Break(), check=True)
 
 
 UNARY = ("neg", "abs", "exp", "relu", "sigmoid", "tanh", "floor")

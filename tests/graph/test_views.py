@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from graph.evaluating import graph_of, ops, rewritten, tensor, weight
+from graph.evaluating import apply_rules, graph_of, ops, rewritten, tensor, weight
 from strop.graph import build
 from strop.graph.ir import Node, Type
 from strop.graph.rules.views import rules
-from strop.graph.simplify import apply_rules
 
 x = tensor(2, 3, 4)
 

@@ -14,10 +14,10 @@ from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.graph import build
 from strop.graph.ir import Graph, Node, Type
-from strop.loops.fuse import fuse
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import Lowered, lower
 from strop.plan.calls import Call
+from strop.plan.fuse import fuse
 from strop.run import pipeline, reference
 from strop.run.program import NativeProgram
 
@@ -138,7 +138,7 @@ def planned(family: Callable[[], Graph]) -> tuple[Nest, ...]:
     """The nests that a schedule is made for: with layouts and copies, as `Session.apply` sees them."""
     options = Options(cache=False)
     target = pipeline.target_for(options)
-    stages = pipeline.plan_stages(family(), lowered(family), target, options, Journal(), 1)
+    stages = pipeline.plan_nests(lowered(family), target, options, Journal(), 1)
     calls = [call for call in stages.plan.steps if isinstance(call, Call)]
     return tuple({call.source.name: call.source for call in calls}.values())
 
@@ -161,7 +161,7 @@ def natively(family: Callable[[], Graph], edits: Sequence[Pass], threads: int = 
     inputs, params, wanted = example(family)
     options, journal = Options(cache=False, check=True), Journal()
     target = pipeline.target_for(options)
-    stages = pipeline.plan_stages(family(), lowered(family), target, options, journal, threads, edits)
+    stages = pipeline.plan_nests(lowered(family), target, options, journal, threads, edits)
     program = NativeProgram(pipeline.generate(stages, target, journal), options)
     program.bind(params)
     for got, expected in zip(program(inputs), wanted, strict=True):

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from loops.families import FAMILIES, interpreted, lowered, natively
 from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.loops.compute_at import ComputeAt
 from strop.loops.index import Index
 from strop.loops.layout import Layout, channels_last
-from strop.loops.program import ComputeAt, Relayout, StoreAt, tensors
+from strop.loops.program import Relayout, StoreAt, tensors
 
 
 @st.composite

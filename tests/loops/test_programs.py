@@ -15,9 +15,9 @@ from torch.nn import functional
 from loops.interpret import run
 from strop.capture.torch import capture
 from strop.core.journal import Journal
-from strop.loops.fuse import fuse
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import Lowered, lower
+from strop.plan.fuse import fuse
 from strop.run import reference
 
 

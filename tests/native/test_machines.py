@@ -18,7 +18,7 @@ from strop.core.journal import Journal
 from strop.core.target import TARGETS, Target
 from strop.plan import schedule
 from strop.plan.calls import Call
-from strop.plan.choose import Plan
+from strop.plan.program import Plan
 from strop.run.pipeline import EMULATED, run_stages
 from strop.session import Session
 

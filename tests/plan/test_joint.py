@@ -12,7 +12,7 @@ from strop.core.config import Layouts, Options
 from strop.core.problem import Problem
 from strop.loops.ir import Nest
 from strop.plan import joint
-from strop.plan.layouts import channel_dims, to_lay_out
+from strop.plan.layouts import channel_dims, pads, with_borders
 from strop.session import Session
 
 
@@ -55,7 +55,8 @@ def priced(network, policy, price):
     model, x = network
     with torch.no_grad():
         lowered = Session(model, (x,), options=Options(cache=False, target="znver3")).lowered
-    work = joint._Joint(*to_lay_out(list(lowered.nests), lowered.layouts), 8, price)
+    program, _, own = with_borders(lowered)
+    work = joint._Joint(program.nests, own, pads(program.nests), 8, price)
     states = work.states(policy)
     total = sum(work.copying(b, s.written, s.copied) for b, s in states.items() if s.copied is not None)
     for _, nest, sides in work.nests:

@@ -16,11 +16,11 @@ from strop.core.target import Target
 from strop.graph import build
 from strop.graph.ir import Graph
 from strop.graph.simplify import simplify
-from strop.loops.fuse import fuse
+from strop.loops.fusion import Hoist
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import lower
 from strop.loops.primitives import ready
-from strop.plan.choose import split_parameters
+from strop.plan.fuse import fuse
 from strop.plan.layouts import choose_layouts
 from strop.plan.space import MOST_COPIES, Schedule, copies, draw, sample
 
@@ -71,10 +71,9 @@ graphs = st.one_of(
 
 
 def main_nest(graph: Graph) -> Nest:
-    lowered = fuse(lower(simplify(graph, Journal()), {}), Journal())
-    _, steps = split_parameters(list(lowered.nests))
-    laid_out = choose_layouts(steps, (), TARGET.lanes("f32"), lambda nest: 0.0, "channels_last").steps
-    nests = [step for step in laid_out if isinstance(step, Nest) and "copy" not in step.note]
+    lowered = Hoist()(fuse(lower(simplify(graph, Journal()), {}), Journal()))
+    laid_out, _ = choose_layouts(lowered, TARGET.lanes("f32"), lambda nest: 0.0, "channels_last")
+    nests = [step for step in laid_out.nests if isinstance(step, Nest) and "copy" not in step.note]
     return max(nests, key=lambda nest: len(nest.all_loops) * len(nest.reads))
 
 

@@ -16,11 +16,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from strop.core.problem import Problem
+
+#: what passes transform: the operator graph, how its nodes are lowered, all nests, the loops of one nest, which nests
+#: are interleaved, and where tensors lie in memory
+Level = Literal["graph", "lowering", "nests", "loops", "windows", "memory"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +61,19 @@ def no(why: str, where: object = "") -> Verdict:
 class Pass:
     """One transformation with its parameters. Fields hold numbers, strings, booleans, None and tuples of these.
 
-    A class whose name starts with an underscore is a base of others: it has no text and cannot be parsed.
+    A class that is declared with `abstract=True` is a base of others: it has no text and cannot be parsed. `level` says
+    which IR the pass transforms: see `LEVELS`.
     """
 
     registry: ClassVar[dict[str, type[Pass]]] = {}
+    level: ClassVar[Level] = "loops"
+    title: ClassVar[str] = "pass"  # what it is called in text: the class's name in small letters unless told
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, name: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__name__.startswith("_"):
+        cls.title = name = name or cls.__name__.lower()
+        if abstract:
             return
-        name = cls.__name__.lower()
         known = Pass.registry.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise TypeError(f"two passes are called `{name}`: {known.__module__} and {cls.__module__}")
@@ -78,6 +86,13 @@ class Pass:
     def apply(self, ir: Any) -> Any:
         """The transformed IR; the given one stays as it is."""
         raise NotImplementedError
+
+    @classmethod
+    def apply_all(cls, ir: Any, passes: Sequence[Any]) -> Any:
+        """Several passes of this kind, one after the other; a kind that can share work among them does."""
+        for one in passes:
+            ir = one.apply(ir)
+        return ir
 
     @classmethod
     def space(cls, ir: Any) -> Iterator[Pass]:
@@ -94,7 +109,7 @@ class Pass:
     def __str__(self) -> str:
         given = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
         body = " ".join(f"{name}={_write(value)}" for name, value in given)
-        return f"{type(self).__name__.lower()}{{{body}}}"
+        return f"{self.title}{{{body}}}"
 
     @staticmethod
     def parse(text: str) -> Pass:
@@ -176,7 +191,7 @@ class _Reader:
         missing = [name for name in required if name not in values]
         if unknown or missing:
             told = [f"has no field `{n}`" for n in unknown] + [f"needs `{n}`" for n in missing]
-            raise self._problem(f"`{cls.__name__.lower()}` {', '.join(told)}", f"its fields: {', '.join(names)}")
+            raise self._problem(f"`{cls.title}` {', '.join(told)}", f"its fields: {', '.join(names)}")
 
     def _value(self) -> object:
         self._skip()

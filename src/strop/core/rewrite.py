@@ -392,14 +392,36 @@ def rewrite(roots: Sequence[N], rules: Rules, dialect: Dialect, journal: Recorde
     raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(sweep.last_names())}")
 
 
+def rewrite_at(
+    roots: Sequence[N], rules: Rules, dialect: Dialect, name: str, journal: Recorder | None = None
+) -> tuple[N, ...] | None:
+    """The values `roots` after the first rule that applies to the node of this name was applied there, once; None where
+    none does."""
+    sweep = _Sweep(roots, rules, dialect, LastWord(journal), only=name)
+    changed = sweep.run()
+    return tuple(changed) if sweep.fired else None
+
+
+def applicable(roots: Sequence[N], rules: Rules) -> Iterator[tuple[Rule, N]]:
+    """Every rule and node where it would change something, inputs before users; nothing is changed."""
+    sweep = _Sweep(roots, rules, None, LastWord(None))
+    for node in sweep.order:
+        for rule in rules.at(node):
+            if sweep.replacement(rule, node) is not None:
+                yield rule, node
+
+
 _SWEEPS = 50
 
 
 class _Sweep:
-    """One bottom-up pass. `uses` counts edges (and returns) into each live node, kept exact while nodes change."""
+    """One bottom-up pass. `uses` counts edges (and returns) into each live node, kept exact while nodes change. With
+    `only`, nothing but the node of that name is rewritten, once."""
 
-    def __init__(self, roots: Sequence[Any], rules: Rules, dialect: Dialect, journal: Recorder) -> None:
-        self.roots, self.rules, self.dialect, self.journal = roots, rules, dialect, journal
+    def __init__(
+        self, roots: Sequence[Any], rules: Rules, dialect: Dialect | None, journal: Recorder, only: str = ""
+    ) -> None:
+        self.roots, self.rules, self.dialect, self.journal, self.only = roots, rules, dialect, journal, only
         self.order = tuple(topological(roots))
         self.uses: Counter[Any] = Counter(roots)
         for node in self.order:
@@ -433,18 +455,26 @@ class _Sweep:
         return node
 
     def step(self, node: Any) -> Any | None:
+        if self.only and (self.fired or node.name != self.only):
+            return None
         for rule in self.rules.at(node):
-            for found in rule.pattern.match(node, Found()):
-                match = Match(node, found.bound, found.interior, self.uses.__getitem__, self.returned.__contains__)
-                verdict = True if rule.when is None else rule.call(rule.when, match)
-                if not verdict:
-                    if isinstance(verdict, Verdict):
-                        self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)
-                    continue
-                new = rule.call(rule.make, match)
-                if new is None or new is node:
-                    continue
+            new = self.replacement(rule, node)
+            if new is not None:
                 self.record(rule, node)
+                return new
+        return None
+
+    def replacement(self, rule: Rule, node: Any) -> Any | None:
+        """What a rule makes of a node; None where it does not apply or changes nothing."""
+        for found in rule.pattern.match(node, Found()):
+            match = Match(node, found.bound, found.interior, self.uses.__getitem__, self.returned.__contains__)
+            verdict = True if rule.when is None else rule.call(rule.when, match)
+            if not verdict:
+                if isinstance(verdict, Verdict):
+                    self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)
+                continue
+            new = rule.call(rule.make, match)
+            if new is not None and new is not node:
                 return new
         return None
 
@@ -454,6 +484,7 @@ class _Sweep:
             return new
         if new in self.made:
             return self.made[new]
+        assert self.dialect is not None
         node = self.dialect.adopt(new.with_inputs(tuple(self.install(i, old) for i in new.inputs)), old)
         self.succeed(new, node)
         return node

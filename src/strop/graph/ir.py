@@ -10,7 +10,7 @@ The operators and what their attributes mean are documented in `graph/operators.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -123,6 +123,14 @@ class Graph:
     @property
     def roots(self) -> tuple[Node, ...]:
         return (*self.outputs, *(value for _, value in self.mutations))
+
+    def with_roots(self, roots: Sequence[Node]) -> Graph:
+        """The graph that computes other values in the place of its roots (itself when nothing changed)."""
+        if all(new is old for new, old in zip(roots, self.roots)):
+            return self
+        count = len(self.outputs)
+        mutations = tuple((target, value) for (target, _), value in zip(self.mutations, roots[count:]))
+        return Graph(self.inputs, self.params, tuple(roots[:count]), mutations)
 
     @cached_property
     def users(self) -> Mapping[Node, tuple[Node, ...]]:

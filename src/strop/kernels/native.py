@@ -11,7 +11,6 @@ import torch
 from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Journal
-from strop.graph.ir import Graph
 from strop.kernels.nests import KERNELS
 from strop.run import pipeline
 from strop.run.program import NativeProgram
@@ -63,7 +62,7 @@ def _compiled(
     if stored is not None:
         return stored
     lowered = KERNELS[name](*numbers)
-    stages = pipeline.plan_stages(Graph((), (), ()), lowered, target, options, journal, threads)
+    stages = pipeline.plan_nests(lowered, target, options, journal, threads)
     compiled = pipeline.generate(stages, target, journal)
     if cache is not None:
         cache.put(key, compiled.to_bytes())

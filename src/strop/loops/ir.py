@@ -21,7 +21,7 @@ from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.graph.ir import NOWHERE, Origin
-from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
+from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
 
 @dataclass(frozen=True)
@@ -432,3 +432,23 @@ def _replace_in_index(index: Index, change: Callable[[Load], Expr]) -> Index:
             part = index_of(atom)
         result = result + part * factor
     return result
+
+
+def rename(nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda index: index) -> Nest:
+    """The nest over other buffers, where elements lie in the places that `move` tells."""
+    if not any(b in new for b in (*nest.reads, *nest.writes)):
+        return nest
+
+    def read(load: Load) -> Load:
+        return replace(load, buffer=new[load.buffer], index=move(load.index)) if load.buffer in new else load
+
+    def change(store: Store) -> Store:
+        index = Load(store.target, store.index)
+        moved = replace_loads(index, read)
+        assert isinstance(moved, Load)
+        value = replace_loads(store.value, read)
+        if moved is index and value is store.value:
+            return store
+        return replace(store, target=moved.buffer, index=moved.index, value=value)
+
+    return nest.map_stores(change)

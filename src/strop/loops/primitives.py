@@ -336,7 +336,7 @@ class Plain(Pass):
 
 
 @dataclass(frozen=True)
-class _SetMode(Pass):
+class _SetMode(Pass, abstract=True):
     nest: str
     loop: str
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
+from typing import Any
 
 from strop.core.config import Options
 from strop.core.journal import Journal
@@ -84,10 +85,39 @@ class Recurrent:
 
 
 Algorithm = Winograd | Strassen | Pairs | CompactProduct | Recurrent | Plain
+#: what algorithms, and what is inside of some, are called in the text of passes
+KINDS: dict[str, type[Any]] = {
+    "winograd": Winograd,
+    "strassen": Strassen,
+    "pairs": Pairs,
+    "compactproduct": CompactProduct,
+    "compact": Compact,
+    "recurrent": Recurrent,
+    "plain": Plain,
+}
 
 
-def choose_algorithm(node: Node, target: Target, threads: int, all_weights: int) -> Winograd | None:
-    """The best algorithm for a convolution in a network with so many bytes of weights; None is the direct one."""
+def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int) -> dict[str, Algorithm]:
+    """Every algorithm but the direct one that can compute a node, with its best numbers, whether it pays or not."""
+    weights = _weights(graph)
+    found: dict[str, Algorithm | None] = {"winograd": choose_algorithm(node, target, threads, weights, always=True)}
+    if not _at_the_border(node, graph):
+        found["pairs"] = choose_pairs(node, target, threads, always=True)
+        found["strassen"] = choose_strassen(node, target, threads, always=True)
+    found["compactproduct"] = compact_row(node, target, threads, weights, always=True)
+    if node.op in STATES and can_lower(node):
+        none = (None,) * len(projections(node))
+        found["recurrent"] = Recurrent(none, compact_states(node, target, threads), _apart(node, target, threads))
+    if node.op == "conv" and node.attrs["transposed"]:
+        found["plain"] = Plain()
+    return {use: one for use, one in found.items() if one is not None}
+
+
+def choose_algorithm(
+    node: Node, target: Target, threads: int, all_weights: int, *, always: bool = False
+) -> Winograd | None:
+    """The best algorithm for a convolution in a network with so many bytes of weights; None is the direct one, unless
+    Winograd's is wanted `always`."""
     if node.op != "conv" or not winograd_applies(node) or is_whole(node.inputs[0]):
         return None
     lanes = target.lanes(node.dtype)
@@ -99,7 +129,8 @@ def choose_algorithm(node: Node, target: Target, threads: int, all_weights: int)
         return None
     rate = lanes * target.fma_per_cycle
     outputs, size = prod(node.shape[2:]), prod(axis.count for axis in axes_of(node))
-    best: tuple[float, Winograd | None] = (batch * outputs * oc * ic * size / rate / EFFICIENCY_DIRECT, None)
+    direct = batch * outputs * oc * ic * size / rate / EFFICIENCY_DIRECT
+    best: tuple[float, Winograd | None] = (inf if always else direct, None)
     for window in sorted({window for window, _ in TRANSFORMS}):
         axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(node)]
         tiled = [axis for axis in axes if axis.tiled]

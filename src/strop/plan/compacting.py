@@ -48,15 +48,18 @@ class CompactProduct:
         return str(self.shape)
 
 
-def compact_row(node: Node, target: Target, threads: int, weights: int = 0) -> CompactProduct | None:
-    """How weights of a matrix product lie where that takes less time; None is as they are. The program's are so many
-    bytes."""
+def compact_row(
+    node: Node, target: Target, threads: int, weights: int = 0, *, always: bool = False
+) -> CompactProduct | None:
+    """How weights of a matrix product lie where that takes less time, or `always`; None is as they are. The program's
+    are so many bytes."""
     if not is_product(node) or node.dtype != "f32" or not is_parametric(node.inputs[1]):
         return None
     sizes = sizes_of(node)
     own = 4 * sizes.columns * sizes.depth
     far = own > target.l2 * threads and max(own, weights) > target.l3_ours
-    shape = _choose(1, sizes.columns, sizes.depth, target, threads, far=far) if sizes.rows == 1 else None
+    worth = 0.0 if always else WORTH
+    shape = _choose(1, sizes.columns, sizes.depth, target, threads, worth, far) if sizes.rows == 1 else None
     streams = (n for n in STREAMS if far and sizes.depth % n == 0 and sizes.depth >= n * SHORTEST_STREAM)
     return CompactProduct(replace(shape, streams=next(streams, 1))) if shape is not None else None
 

@@ -8,9 +8,9 @@ from strop.core.cache import Cache
 from strop.core.target import Target
 from strop.loops.ir import Nest
 from strop.plan.calls import Call, canonicalise
-from strop.plan.choose import anonymised
 from strop.plan.cost import Cost, estimate
 from strop.plan.recipe import Recipe
+from strop.plan.scheduler import anonymised
 from strop.plan.space import Schedule
 from strop.plan.vary import Ranked, made, ranked, short
 

@@ -46,8 +46,8 @@ class Strassen:
         return f"Strassen, tiles of {self.rows} pairs of rows and {self.block} pairs of columns"
 
 
-def choose_strassen(node: Node, target: Target, threads: int) -> Strassen | None:
-    """Strassen's product where it takes less time; None is the direct one."""
+def choose_strassen(node: Node, target: Target, threads: int, *, always: bool = False) -> Strassen | None:
+    """Strassen's product where it takes less time, or wherever it can be used; None is the direct one."""
     if not strassen_applies(node) or not is_parametric(node.inputs[1]):
         return None
     sizes = sizes_of(node)
@@ -57,7 +57,7 @@ def choose_strassen(node: Node, target: Target, threads: int) -> Strassen | None
     direct = sizes.rows * sizes.depth * sizes.columns / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT
     made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target))
     cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
-    return best if cycles < direct else None
+    return best if always or cycles < direct else None
 
 
 def _candidates(sizes: Sizes, lanes: int, target: Target) -> Iterator[Strassen]:

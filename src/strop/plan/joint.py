@@ -10,7 +10,7 @@ the other for some of its readers, which costs the copy. The cheapest of all com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -19,7 +19,7 @@ from strop.core.config import Layouts
 from strop.loops.ir import Buffer, Nest, loads
 from strop.loops.layout import Layout, blocked, channels_last, relayout
 from strop.loops.lower.driver import Step
-from strop.loops.program import border_copy, lay_out, writes
+from strop.loops.program import TWIN, Relayout, Twin, border_copy, writes
 from strop.plan.eliminate import Table, cheapest
 
 Price = Callable[[Nest], float]
@@ -27,7 +27,6 @@ Prices = dict[tuple[int, int], float]  # by the layouts of what the contraction 
 Pads = Mapping[Buffer, Mapping[int, tuple[int, int]]]
 LAST, BLOCKS = 0, 1
 NAMES = {LAST: "channels last", BLOCKS: "blocks of channels"}
-TWIN = ".again"
 MOST_STATEMENTS = 8
 HOPELESS = 1.2  # times what channels last cost
 MOST_APART = 5  # tensors of a nest that may lie in different ways
@@ -46,13 +45,13 @@ class State:
         return (self.written,) if self.copied is None else (self.written, self.copied)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Chosen:
-    """Steps with layouts applied, which layout each tensor got, and those that are kept in two."""
+    """Tensors that are kept twice, the layout of each tensor, and what it is called."""
 
-    steps: list[Step]
-    layouts: dict[str, Layout] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    twins: list[Twin]
+    layouts: list[Relayout]
+    names: Mapping[str, str]
 
 
 def choose(
@@ -69,7 +68,7 @@ def choose(
     `channels` names the tensors whose channels are not in dimension 1.
     """
     work = _Joint(steps, wanted, pads, lanes, price, channels)
-    return work.applied(work.states(policy))
+    return work.chosen(work.states(policy))
 
 
 class _Joint:
@@ -181,30 +180,30 @@ class _Joint:
                 chosen[buffer] = State(chosen[buffer].written, kind)
         return chosen
 
-    # ---- doing it ----
+    # ---- passes ----
 
-    def applied(self, states: Mapping[Buffer, State]) -> Chosen:
-        layouts = {b: self._laid(b, state.written) for b, state in states.items()}
-        names = {b.name: NAMES[state.written] for b, state in states.items()}
-        steps = list(self.steps)
-        twins: dict[Buffer, Buffer] = {}
-        for buffer, state in states.items():
-            if state.copied is not None:
-                twin = twins[buffer] = replace(buffer, name=buffer.name + TWIN)
-                self.layouts.setdefault(twin, self.layouts[buffer])
-                layouts[twin] = self._laid(twin, state.copied)
-                names[twin.name] = NAMES[state.copied]
-        for position, nest, sides in self.nests:
+    def chosen(self, states: Mapping[Buffer, State]) -> Chosen:
+        twice = {b: state.copied for b, state in states.items() if state.copied is not None}
+        kinds = {b: state.written for b, state in states.items()}
+        readers: dict[Buffer, list[str]] = {b: [] for b in twice}
+        for _, nest, sides in self.nests:
             kept = {b: states[b] for b in sides.touched}
-            if not any(b in twins for b in sides.touched):
+            if not any(b in twice for b in sides.touched):
                 continue
             prices = {pair: cost for pair, cost in self.prices(nest, sides).items() if sides.allows(*pair, kept)}
             inside, outside = min(prices, key=prices.__getitem__)
             wants = {**dict.fromkeys(sides.outside, outside), **dict.fromkeys(sides.inside, inside)}
-            other = {b: (twins[b], Layout()) for b, kind in wants.items() if b in twins and kind != states[b].written}
-            steps[position] = relayout(nest, {b: pair for b, pair in other.items() if b not in sides.written})
-        made = _with_copies(steps, twins)
-        return Chosen(lay_out(made, layouts), {b.name: layout for b, (_, layout) in layouts.items()}, names)
+            for b, kind in wants.items():
+                if b in twice and kind != states[b].written and b not in sides.written:
+                    readers[b].append(nest.name)
+        twins = []
+        for b in dict.fromkeys(b for _, nest, _ in self.nests for b in nest.writes if b in twice):
+            twin = replace(b, name=b.name + TWIN)
+            kinds[twin] = twice[b]
+            self.layouts.setdefault(twin, self.layouts[b])
+            twins.append(Twin(b.name, tuple(readers[b])))
+        layouts = [Relayout(b.name, self.layouts[b][kind].text) for b, kind in kinds.items()]
+        return Chosen(twins, layouts, {b.name: NAMES[kind] for b, kind in kinds.items()})
 
 
 def _tangled(steps: Sequence[Step]) -> set[Buffer]:
@@ -229,16 +228,6 @@ def _summed_up(steps: Sequence[Step]) -> set[Buffer]:
             if store.reduce == "sum" and len(read) == 1:
                 found |= read
     return found
-
-
-def _with_copies(steps: Sequence[Step], twins: Mapping[Buffer, Buffer]) -> list[Step]:
-    """Steps with each copy right behind the last step that writes what it copies."""
-    last = {b: i for i, step in enumerate(steps) if isinstance(step, Nest) for b in step.writes if b in twins}
-    made: list[Step] = []
-    for i, step in enumerate(steps):
-        made.append(step)
-        made += [border_copy(b, twins[b]) for b, at in last.items() if at == i]
-    return made
 
 
 @dataclass(frozen=True)

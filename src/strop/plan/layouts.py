@@ -7,27 +7,47 @@ is chosen by `plan/joint.py`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from strop.core.config import Layouts
+from strop.core.journal import Journal
+from strop.core.passes import Pass
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Load, Nest, loads
-from strop.loops.layout import Layout, relayout
-from strop.loops.lower.driver import LibraryCall, Step
-from strop.loops.program import border_copy, reads, writes
+from strop.loops.layout import Layout
+from strop.loops.lower.driver import LibraryCall, Lowered, Step
+from strop.loops.program import INSIDE, BorderCopy, Relayout, Twin, reads, writes
 from strop.plan.analyse import contraction
-from strop.plan.joint import Chosen, Pads, Price, choose
+from strop.plan.joint import Price, choose
 
 
-def choose_layouts(steps: list[Step], given: Collection[str], lanes: int, price: Price, policy: Layouts) -> Chosen:
-    """Layouts for every tensor but those in `given`, which have theirs; `price` says what a nest would cost."""
-    steps, wanted, pads = to_lay_out(steps, given)
-    return choose(steps, wanted, pads, lanes, price, policy, channel_dims(steps))
+def choose_layouts(
+    lowered: Lowered, lanes: int, price: Price, policy: Layouts, journal: Journal | None = None
+) -> tuple[Lowered, list[Pass]]:
+    """The program with a layout for every tensor but those that have theirs, and the passes that made it so; `price`
+    says what a nest would cost."""
+    program, borders, own = with_borders(lowered)
+    chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channel_dims(program.nests))
+    program = Twin.apply_all(program, chosen.twins)
+    program = Relayout.apply_all(program, chosen.layouts)
+    if journal is not None:
+        for one in chosen.layouts:
+            zeros = ", zeros around" if Layout.of(*one.steps).padded else ""
+            journal.add("choice", one.tensor, chosen.names[one.tensor] + zeros)
+    return program, [*borders, *chosen.twins, *chosen.layouts]
 
 
-def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Step], list[Buffer], Pads]:
-    """The steps with copies at the border, the tensors that get layouts, and how far zeros reach around each."""
+def with_borders(lowered: Lowered) -> tuple[Lowered, list[BorderCopy], list[Buffer]]:
+    """The program with copies at the border, the passes that made them, and the tensors that get layouts."""
+    wanted, borders = _to_lay_out(lowered.nests, lowered.layouts)
+    program: Lowered = BorderCopy.apply_all(lowered, borders)
+    own = [b for b in _buffers(program.nests) if b.space == "arena" and (b in wanted or b.name.endswith(INSIDE))]
+    return program, borders, own
+
+
+def _to_lay_out(steps: Sequence[Step], given: Collection[str] = ()) -> tuple[set[Buffer], list[BorderCopy]]:
+    """The tensors that get layouts, and the copies at the border that some of them need."""
     nests = [step for step in steps if isinstance(step, Nest)]
     groups = _Groups()
     windowed: set[Buffer] = set()
@@ -61,12 +81,10 @@ def to_lay_out(steps: list[Step], given: Collection[str] = ()) -> tuple[list[Ste
     fixed |= {b for b in _buffers(steps) if b.name in given}
     # nothing ever writes an empty tensor, so nothing would write the zeros around it
     wanted = {b for b in groups.members(windowed) if b not in fixed and b.size}
-    steps = _copy_at_borders(steps, wanted, windowed)
-    inside = [b for b in _buffers(steps) if b.space == "arena" and (b in wanted or b.name.endswith(BORDER))]
-    return steps, inside, _pads(steps)
+    return wanted, _border_copies(steps, wanted, windowed)
 
 
-def channel_dims(steps: list[Step]) -> dict[Buffer, int]:
+def channel_dims(steps: Sequence[Step]) -> dict[Buffer, int]:
     """Which dimension holds the channels of those tensors where it is not dimension 1.
 
     A tensor that was made row by row (by a layer norm, by a linear layer) and is read by a convolution through a
@@ -98,7 +116,6 @@ def _moving(load: Load, inner: set[Var]) -> set[int]:
     return found
 
 
-BORDER = ".inside"
 FEWEST_PLACES = 4  # around one that make a window
 FARTHEST = 64  # pixels from one to another of them
 NARROWEST_TURNED = 4  # columns of a result that may be written as it lies
@@ -179,7 +196,7 @@ class _Groups:
         return list(dict.fromkeys([*grouped, *sorted(some, key=lambda b: b.name)]))
 
 
-def _buffers(steps: list[Step]) -> list[Buffer]:
+def _buffers(steps: Sequence[Step]) -> list[Buffer]:
     found: dict[Buffer, None] = {}
     for step in steps:
         if isinstance(step, Nest):
@@ -187,11 +204,8 @@ def _buffers(steps: list[Step]) -> list[Buffer]:
     return list(found)
 
 
-def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffer]) -> list[Step]:
+def _border_copies(steps: Sequence[Step], wanted: set[Buffer], windowed: set[Buffer]) -> list[BorderCopy]:
     """Inputs that windows read and outputs that contractions write get a copy inside, with a layout of its own."""
-    before: list[Step] = []
-    after: list[Step] = []
-    inside: dict[Buffer, tuple[Buffer, Layout]] = {}
     written_by_contraction = {
         store.target
         for step in steps
@@ -199,21 +213,16 @@ def _copy_at_borders(steps: list[Step], wanted: set[Buffer], windowed: set[Buffe
         for store in step.stores
     }
     turned = _turned_as_written(steps)
+    copied = []
     for buffer in sorted(wanted, key=lambda b: b.name):
-        if buffer.space == "input" and buffer in windowed:
-            copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
-            before.append(border_copy(buffer, copy))
-        elif buffer.space == "output" and buffer in written_by_contraction - turned and buffer.shape[1] > 1:
-            copy = Buffer(buffer.name + BORDER, buffer.dtype, buffer.shape, "arena")
-            after.append(border_copy(copy, buffer))
-        else:
-            continue
-        inside[buffer] = (copy, Layout())
-    changed = [relayout(step, inside) if isinstance(step, Nest) else step for step in steps]
-    return [*before, *changed, *after]
+        read = buffer.space == "input" and buffer in windowed
+        written = buffer.space == "output" and buffer in written_by_contraction - turned and buffer.shape[1] > 1
+        if read or written:
+            copied.append(BorderCopy(buffer.name))
+    return copied
 
 
-def _turned_as_written(steps: list[Step]) -> set[Buffer]:
+def _turned_as_written(steps: Sequence[Step]) -> set[Buffer]:
     """Results that one contraction writes and nothing reads: squares of them are turned in registers on their way."""
     written = [b for step in steps for b in writes(step)]
     read = {b for step in steps for b in reads(step)}
@@ -222,19 +231,19 @@ def _turned_as_written(steps: list[Step]) -> set[Buffer]:
     return {b for b in wide if written.count(b) == 1 and b not in read}
 
 
-def _pads(steps: list[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:
+def pads(steps: Sequence[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:
     """How far reads that want zeros reach over each edge."""
-    pads: dict[Buffer, dict[int, tuple[int, int]]] = {}
+    found: dict[Buffer, dict[int, tuple[int, int]]] = {}
     for step in steps:
         if not isinstance(step, Nest) or not any(isinstance(item, Nest) for item in step.body):
             continue
         for load in _over_the_edge(step):
             if load.buffer.space != "arena":
                 continue
-            known = pads.setdefault(load.buffer, {})
+            known = found.setdefault(load.buffer, {})
             for dim, part in enumerate(load.index):
                 if any(g.index == part and g.extent == load.buffer.shape[dim] for g in load.guards):
                     low, high = part.bounds
                     before, after = known.get(dim, (0, 0))
                     known[dim] = (max(before, -low), max(after, high - load.buffer.shape[dim] + 1))
-    return pads
+    return found

@@ -1,10 +1,16 @@
-"""The arena: every intermediate tensor gets an offset before anything runs; those never alive at once share bytes."""
+"""The arena: every intermediate tensor gets an offset before anything runs; those never alive at once share bytes.
+
+place{tensor=conv1.relu at=802816}
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar
 
+from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.loops.ir import Buffer
 
 ALIGNMENT = 64
@@ -30,29 +36,98 @@ def room(buffer: Buffer) -> int:
     return (max(buffer.bytes, 1) + SLACK + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
-def plan_memory(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Arena:
-    """Offsets for the buffers of a space; `steps` lists what each step touches. Large tensors choose first."""
-    first: dict[Buffer, int] = {}
-    last: dict[Buffer, int] = {}
-    for position, touched in enumerate(steps):
-        for buffer in touched:
-            if buffer.space == space:
-                first.setdefault(buffer, position)
-                last[buffer] = position
-    placed: list[tuple[int, int, Buffer]] = []
-    offsets: dict[Buffer, int] = {}
+@dataclass(frozen=True)
+class Lifetimes:
+    """The tensors of a space by the first and the last step that touches each, and where some of them lie."""
+
+    first: Mapping[Buffer, int]
+    last: Mapping[Buffer, int]
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Lifetimes:
+        """From what each step touches."""
+        first: dict[Buffer, int] = {}
+        last: dict[Buffer, int] = {}
+        for position, touched in enumerate(steps):
+            for buffer in touched:
+                if buffer.space == space:
+                    first.setdefault(buffer, position)
+                    last[buffer] = position
+        return Lifetimes(first, last)
+
+    def meet(self, a: Buffer, b: Buffer) -> bool:
+        """Whether two tensors are alive at once."""
+        return self.first[a] <= self.last[b] and self.first[b] <= self.last[a]
+
+    @cached_property
+    def named(self) -> Mapping[str, Buffer]:
+        return {buffer.name: buffer for buffer in self.first}
+
+    @cached_property
+    def arena(self) -> Arena:
+        offsets = {buffer: self.offsets[buffer.name] for buffer in self.first}
+        return Arena(offsets, max((at + room(b) for b, at in offsets.items()), default=0))
+
+
+@dataclass(frozen=True)
+class Place(Pass):
+    """a tensor without a place  →  one that lies so many bytes behind the start of the arena"""
+
+    level: ClassVar[Level] = "memory"
+
+    tensor: str
+    at: int
+
+    def check(self, ir: Lifetimes) -> Verdict:
+        buffer = ir.named.get(self.tensor)
+        if buffer is None:
+            return no(f"there is no tensor `{self.tensor}` in the arena")
+        if self.at < 0 or self.at % ALIGNMENT:
+            return no(f"a tensor starts at a multiple of {ALIGNMENT} bytes, got {self.at}", self.tensor)
+        for name, at in ir.offsets.items():
+            other = ir.named[name]
+            overlap = self.at < at + room(other) and at < self.at + room(buffer)
+            if other != buffer and overlap and ir.meet(buffer, other):
+                return no(f"`{name}` lies there while it is alive", self.tensor)
+        return yes()
+
+    def apply(self, ir: Lifetimes) -> Lifetimes:
+        return self.apply_all(ir, (self,))
+
+    @classmethod
+    def apply_all(cls, ir: Lifetimes, passes: Sequence[Place]) -> Lifetimes:
+        return replace(ir, offsets={**ir.offsets, **{one.tensor: one.at for one in passes}})
+
+    @classmethod
+    def space(cls, ir: Lifetimes) -> Iterator[Place]:
+        """For each tensor its own place, and the lowest that is free while it is alive."""
+        for buffer in ir.first:
+            others = [b for b in ir.first if b != buffer and b.name in ir.offsets]
+            yield cls(buffer.name, _lowest(buffer, [(b, ir.offsets[b.name]) for b in others], ir))
+
+
+def _lowest(buffer: Buffer, placed: Iterable[tuple[Buffer, int]], lifetimes: Lifetimes) -> int:
+    """The lowest offset at which a tensor overlaps none that is alive at the same time."""
+    conflicts = sorted((at, at + room(other)) for other, at in placed if lifetimes.meet(buffer, other))
+    offset = 0
+    for start, end in conflicts:
+        if offset + room(buffer) <= start:
+            break
+        offset = max(offset, end)
+    return offset
+
+
+def plan_memory(lifetimes: Lifetimes) -> list[Place]:
+    """Places for all tensors; large ones choose first."""
+    first = lifetimes.first
+    placed: list[tuple[Buffer, int]] = []
     for buffer in sorted(first, key=lambda b: (-room(b), first[b], b.name)):
-        size = room(buffer)
-        conflicts = sorted(
-            (start, end)
-            for start, end, other in placed
-            if first[other] <= last[buffer] and first[buffer] <= last[other]
-        )
-        offset = 0
-        for start, end in conflicts:
-            if offset + size <= start:
-                break
-            offset = max(offset, end)
-        offsets[buffer] = offset
-        placed.append((offset, offset + size, buffer))
-    return Arena(offsets, max((end for _, end, _ in placed), default=0))
+        placed.append((buffer, _lowest(buffer, placed, lifetimes)))
+    return [Place(buffer.name, at) for buffer, at in placed]
+
+
+def arena_of(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Arena:
+    """Places for the tensors that steps touch in a space."""
+    lifetimes = Lifetimes.of(steps, space)
+    return Place.apply_all(lifetimes, plan_memory(lifetimes)).arena

@@ -52,8 +52,8 @@ class Pairs:
         return f"products of pairs, {tiles}" + (f", columns in {self.shares} shares" if self.shares > 1 else "")
 
 
-def choose_pairs(node: Node, target: Target, threads: int) -> Pairs | None:
-    """Products of pairs where they take less time; None is the direct one."""
+def choose_pairs(node: Node, target: Target, threads: int, *, always: bool = False) -> Pairs | None:
+    """Products of pairs where they take less time, or wherever they can; None is the direct one."""
     if not is_product(node) or not is_parametric(node.inputs[1]):
         return None
     sizes, lanes = sizes_of(node), target.lanes(node.dtype)
@@ -63,7 +63,7 @@ def choose_pairs(node: Node, target: Target, threads: int) -> Pairs | None:
     direct = max(work / lanes / target.fma_per_cycle / EFFICIENCY_DIRECT, _fetching(sizes, target))
     made = ((_cycles(one, sizes, lanes, target, threads), one) for one in _candidates(sizes, lanes, target, threads))
     cycles, best = min(made, key=lambda found: found[0], default=(direct, None))
-    return best if WORTH * cycles < direct else None
+    return best if always or WORTH * cycles < direct else None
 
 
 def _candidates(sizes: Sizes, lanes: int, target: Target, threads: int) -> Iterator[Pairs]:

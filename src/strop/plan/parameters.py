@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from strop.loops.ir import Buffer, Nest
 from strop.plan.calls import Call, canonicalise
-from strop.plan.memory import Arena, plan_memory, room
+from strop.plan.memory import Arena, arena_of, room
 
 Constants = Mapping[Buffer, tuple[object, ...]]
 
@@ -57,7 +57,7 @@ def _connected(prepare: Sequence[Call]) -> list[list[Call]]:
 def _packing(calls: Sequence[Call], used: Sequence[Buffer], constants: Constants, texts: dict[Nest, str]) -> Packing:
     touched = dict.fromkeys(b for call in calls for b in call.touched)
     kept = tuple(b for b in used if b in touched)
-    temporary = plan_memory([[b for b in call.touched if b not in kept] for call in calls], "packed")
+    temporary = arena_of([[b for b in call.touched if b not in kept] for call in calls], "packed")
     params: dict[Buffer, int] = {}
     made: dict[Buffer, int] = {}
 

@@ -19,9 +19,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from typing import ClassVar
 
 from strop.code.turns import InTurns, Run, Turn
 from strop.core.journal import Journal
+from strop.core.passes import Level, Pass, Verdict, no, yes
+from strop.core.problem import Problem
 from strop.core.target import Target
 from strop.loops.ir import Buffer, Const
 from strop.loops.lower.driver import LibraryCall
@@ -38,7 +41,7 @@ HIDDEN = 8  # operations for each byte that is read, from which on others arrive
 
 
 @dataclass(frozen=True)
-class Level:
+class CacheLevel:
     """A cache for strips: its size, and the cycles that a byte costs which does not stay there until it is read: it is
     fetched from below before it is written, goes there, and comes back in short runs."""
 
@@ -51,11 +54,11 @@ class Level:
         return max(0.0, 1 - touched / self.size / 2)
 
 
-def levels(target: Target, threads: int) -> tuple[Level, ...]:
+def levels(target: Target, threads: int) -> tuple[CacheLevel, ...]:
     _, l2, l3, memory = target.bandwidth
     return (
-        Level(target.l2, (2 + target.hopped) / l3 - 2 / l2),
-        Level(target.l3_ours / threads, 3 / memory - 2 / l3),
+        CacheLevel(target.l2, (2 + target.hopped) / l3 - 2 / l2),
+        CacheLevel(target.l3_ours / threads, 3 / memory - 2 / l3),
     )
 
 
@@ -145,6 +148,12 @@ class Chain:
             made.append(strips)
         return made
 
+    def cut(self, threads: int, number: int) -> Chosen:
+        """The chain in so many strips for each thread."""
+        parts = self.strips(threads, number)
+        windows = [Window(b, links, b in self.edged, self.walks, parts) for b, links in self.windowed.items()]
+        return Chosen(self, parts, windows)
+
     def choose(self, target: Target, threads: int) -> Chosen | None:
         """The number of strips that brings most; None where none bring enough."""
         if not self.windowed:
@@ -160,12 +169,12 @@ class Chain:
             calls = number * (CALL_US * len(self.walks) + again)
             if limit - calls <= (best.gain if best else 0):
                 break
-            parts = self.strips(threads, number)
-            windows = [Window(b, links, b in self.edged, self.walks, parts) for b, links in self.windowed.items()]
-            saved = self._saved(sum(window.bytes for window in windows), target, threads) + spared
-            gain = saved - calls - sum(window.work(cycle) for window in windows) - self._twice(parts, target)
+            one = self.cut(threads, number)
+            saved = self._saved(sum(window.bytes for window in one.windows), target, threads) + spared
+            moved = sum(window.work(cycle) for window in one.windows)
+            gain = saved - calls - moved - self._twice(one.parts, target)
             if gain > WORTH * saved and (best is None or gain > best.gain):
-                best = Chosen(self, parts, windows, gain)
+                best = replace(one, gain=gain)
         return best
 
     def _saved(self, touched: float, target: Target, threads: int) -> float:
@@ -207,7 +216,13 @@ class Chosen:
     chain: Chain
     parts: list[list[list[Run]]]
     windows: list[Window]
-    gain: float  # microseconds
+    gain: float = 0.0  # microseconds
+
+    @property
+    def window(self) -> SlidingWindow:
+        """The pass that cuts it like this."""
+        walks = self.chain.walks
+        return SlidingWindow(tuple(w.call.name for w in walks), tuple(w.name for w in walks), len(self.parts[0]))
 
     def group(self) -> Strips:
         windows = {window.whole: window for window in self.windows}
@@ -238,36 +253,132 @@ class Chosen:
         return tuple(made)
 
 
+# ---- the pass --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """Steps of a program, and which of them take turns."""
+
+    steps: tuple[PlannedStep, ...]
+    target: Target
+    threads: int
+    windows: tuple[SlidingWindow, ...] = ()
+
+
+@dataclass(frozen=True)
+class SlidingWindow(Pass):
+    """for i: b[i] = f(i); for j: S(b[j])   →   for each strip: {some rows of b; the rows of S that these allow}
+
+    `nests` run in turns, each along its loop in `along`; what they hand on needs storage for a window of rows only.
+    """
+
+    level: ClassVar[Level] = "windows"
+
+    nests: tuple[str, ...]
+    along: tuple[str, ...]
+    strips: int
+
+    def check(self, ir: Interleaving) -> Verdict:
+        return self.chosen(_Finder(ir.steps, ir.target, ir.threads), ir.windows)[1]
+
+    def apply(self, ir: Interleaving) -> Interleaving:
+        return replace(ir, windows=(*ir.windows, self))
+
+    def chosen(
+        self, finder: _Finder, others: Sequence[SlidingWindow] = ()
+    ) -> tuple[tuple[int, Chosen, list[Call]] | None, Verdict]:
+        """The chain cut into strips, where it starts, and the calls in between that it does not need."""
+        if len(self.nests) != len(self.along) or len(self.nests) < 2:
+            return None, no("two nests or more take turns, each along one of its loops")
+        places = [at for at, step in enumerate(finder.steps) if step.name in self.nests]
+        if [finder.steps[at].name for at in places] != list(self.nests):
+            return None, no(f"there are no steps {', '.join(self.nests)} in this order")
+        taken = next((name for other in others for name in other.nests if name in self.nests), None)
+        if taken is not None:
+            return None, no(f"`{taken}` takes turns with others already", taken)
+        walks = []
+        for at, loop in zip(places, self.along):
+            walk = next((walk for walk in finder.walks(at) if walk.name == loop), None)
+            if walk is None:
+                return None, no(f"it cannot run a part of `{loop}` at a time", finder.steps[at].name)
+            walks.append(walk)
+        between = finder.between(walks, places)
+        if between is None:
+            return None, no("a step in between needs what these compute, or computes what they need", self.nests[0])
+        chain = Chain(tuple(walks), finder.inside(walks[:-1], places), finder.edged)
+        if chain.links is None or not chain.windowed:
+            return None, no("what one hands on does not come in order of rows, or others read it", self.nests[0])
+        most = min(MOST_STRIPS, walks[-1].steps // finder.threads)
+        if not 1 < self.strips <= most:
+            return None, no(f"there may be 2 to {most} strips, got {self.strips}", self.nests[0])
+        return (places[0], chain.cut(finder.threads, self.strips), between), yes()
+
+    @classmethod
+    def space(cls, ir: Interleaving) -> Iterator[SlidingWindow]:
+        """Every chain that would gain something, with the number of strips that is best for it."""
+        finder = _Finder(ir.steps, ir.target, ir.threads)
+        taken = {name for one in ir.windows for name in one.nests}
+        for at in range(len(ir.steps)):
+            for chosen, _ in finder.chains(at):
+                one = chosen.window
+                if taken.isdisjoint(one.nests):
+                    yield one
+
+
 # ---- finding chains --------------------------------------------------------------------------------------------------
 
 
-def in_strips(
+def plan_windows(
     steps: Sequence[PlannedStep], target: Target, threads: int, journal: Journal
-) -> tuple[list[PlannedStep], dict[int, Strips]]:
-    """Steps and groups of them by the place of their first call. What a group does not need comes before it, and zeros
-    around the edge of what it holds in windows are left to it."""
+) -> tuple[SlidingWindow, ...]:
+    """The chains that bring most together."""
     found = _best(steps, target, threads)
-    made: list[PlannedStep | Chosen] = []
+    made = []
     at = 0
     while at < len(steps):
         if at not in found:
-            made.append(steps[at])
             at += 1
             continue
         chosen, apart = found[at]
+        at += len(apart) + len(chosen.chain.walks)
+        made.append(chosen.window)
+        journal.add("choice", chosen.chain.walks[0].call.name, _told(chosen))
+    return tuple(made)
+
+
+def interleaved(
+    steps: Sequence[PlannedStep], windows: Sequence[SlidingWindow], target: Target, threads: int
+) -> tuple[tuple[PlannedStep, ...], dict[int, Strips]]:
+    """Steps and groups of them by the place of their first call. What a group does not need comes before it, and zeros
+    around the edge of what it holds in windows are left to it."""
+    finder = _Finder(steps, target, threads)
+    chains: dict[int, tuple[Chosen, list[Call]]] = {}
+    for one in windows:
+        found, verdict = one.chosen(finder)
+        if found is None:
+            raise Problem("STR301", f"{one}: {verdict.why}", where=verdict.where)
+        chains[found[0]] = found[1:]
+    made: list[PlannedStep | Chosen] = []
+    at = 0
+    while at < len(steps):
+        if at not in chains:
+            made.append(steps[at])
+            at += 1
+            continue
+        chosen, apart = chains[at]
         made += [*apart, chosen]
         at += len(apart) + len(chosen.chain.walks)
-        journal.add("choice", chosen.chain.walks[0].call.name, _told(chosen))
     held = {window.whole for one in made if isinstance(one, Chosen) for window in one.windows}
     order: list[PlannedStep] = []
     groups: dict[int, Strips] = {}
-    for one in made:
-        if isinstance(one, Chosen):
-            groups[len(order)] = one.group()
-            order += [walk.call for walk in one.chain.walks]
-        elif not (isinstance(one, Call) and _clears(one) and held.issuperset(one.written)):
-            order.append(one)
-    return order, groups
+    for step in made:
+        if isinstance(step, Chosen):
+            groups[len(order)] = step.group()
+            order += [walk.call for walk in step.chain.walks]
+        elif not (isinstance(step, Call) and _clears(step) and held.issuperset(step.written)):
+            order.append(step)
+    return tuple(order), groups
 
 
 def _best(steps: Sequence[PlannedStep], target: Target, threads: int) -> dict[int, tuple[Chosen, list[Call]]]:
@@ -335,6 +446,26 @@ class _Finder:
     def _large(self, buffer: Buffer) -> bool:
         return buffer.space == "arena" and buffer.bytes / self.threads > LARGE * self.target.l2
 
+    def inside(self, walks: Sequence[Walk], places: Sequence[int]) -> frozenset[Buffer]:
+        """What walks write that nobody but the steps at these places uses."""
+        written = {b for walk in walks for b in walk.writes if set(self.users[b]).issubset(places)}
+        return frozenset(b for b in written if b.space == "arena")
+
+    def between(self, walks: Sequence[Walk], places: Sequence[int]) -> list[Call] | None:
+        """Calls between the steps of a chain, where they need nothing of it and it nothing of them; else None."""
+        apart: list[Call] = []
+        for place in range(places[0], places[-1] + 1):
+            if place in places:
+                continue
+            step = self.steps[place]
+            before = [walk for walk, at in zip(walks, places) if at < place]
+            touched = {b for walk in before for b in walk.call.touched}
+            written = {b for walk in before for b in walk.call.written}
+            if not isinstance(step, Call) or touched & set(step.written) or written & set(step.touched):
+                return None
+            apart.append(step)
+        return apart
+
     def _grown(self, at: int, start: Walk) -> Iterator[tuple[Chosen, list[Call]]]:
         chain: tuple[Walk, ...] = (start,)
         places, apart = [at], list[Call]()
@@ -358,10 +489,10 @@ class _Finder:
         """The chain with one more call, which reads something large of it."""
         for walk in self.walks(place):
             handed = [b for before in chain for b in before.writes if b in walk.reads and self._large(b)]
-            inside = {b for w in chain for b in w.writes if set(self.users[b]).issubset(places)}
+            inside = self.inside(chain, places)
             if inside.isdisjoint(handed):
                 continue
-            longer = Chain((*chain, walk), frozenset(b for b in inside if b.space == "arena"), self.edged)
+            longer = Chain((*chain, walk), inside, self.edged)
             chosen = longer.choose(self.target, self.threads)
             if chosen is not None:
                 return chosen

@@ -16,8 +16,7 @@ from math import lcm, prod
 from strop.code.turns import Clear, Move, Run
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index
-from strop.loops.ir import Buffer, Nest
-from strop.plan.calls import rename
+from strop.loops.ir import Buffer, Nest, rename
 from strop.plan.walk import Reach, Walk
 
 SPARE = 1.25  # windows whose rows move hold so many times what a strip needs: less often anything does

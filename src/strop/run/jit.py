@@ -83,6 +83,9 @@ def _caches() -> dict[str, int]:
 @functools.lru_cache(maxsize=8)
 def _machine(target: Target, far: bool = False) -> llvm.TargetMachine:
     _initialise()
+    if target.instruction_set != described_host().instruction_set:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
     reloc, model = ("static", "large") if far else ("pic", "default")
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=3, reloc=reloc, codemodel=model

@@ -27,16 +27,18 @@ from strop.graph.ir import Graph, Node
 from strop.loops.ir import Nest
 from strop.loops.primitives import Plain
 from strop.plan.calls import Call, canonicalise
-from strop.plan.choose import renamed
 from strop.plan.cost import estimate
 from strop.plan.explain import recipe_of
+from strop.plan.planners import planned
 from strop.plan.recipe import Recipe
+from strop.plan.scheduler import renamed
 from strop.plan.vary import made, ranked
 from strop.run import pipeline
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import TimedProgram
 from strop.run.program import NativeProgram
 
+_BEFORE_SCHEDULES = ("capture", "simplify", "choose algorithms", "lower", "fuse", "hoist", "lay out")
 CANDIDATES = 8  # schedules of a nest that are tried at most
 AT_ONCE = 3  # variants that take turns with the chosen program
 LARGE = 2**28  # bytes of packed weights from which only one does
@@ -99,7 +101,8 @@ class _Search:
     ) -> None:
         self.graph, self.options, self.journal, self.threads = graph, options, journal, threads
         self.target: Target = pipeline.target_for(options)
-        self.stages = stages or pipeline.run_stages(graph, self.target, options, journal, threads)
+        self.base = stages or pipeline.run_stages(graph, self.target, options, journal, threads)
+        self.stages = self.base
         self.static = compiled
         self.start = time.perf_counter()
         self.inputs = [_values(node) for node in graph.inputs]
@@ -126,12 +129,12 @@ class _Search:
         if not won:
             return self._kept(self.static, "nothing faster was found", "")
         edits = [one for group in won for one in group.edits(group.best)]
-        planned = self._planned(edits, self.options)
-        new = pipeline.generate(planned, self.target, self.journal)
+        stages = self._planned(edits, self.options)
+        new = pipeline.generate(stages, self.target, self.journal)
         ratio = self._compared(new)
         if ratio < 1.005:
             return self._kept(self.static, f"the measured program is no faster as a whole ({ratio:.3f}×)", "")
-        self.stages = planned
+        self.stages = stages
         script = "\n".join(map(str, edits))
         return self._kept(new, f"{ratio:.3f}× faster, {len(won)} of {len(groups)} nests exchanged", script)
 
@@ -190,9 +193,10 @@ class _Search:
     # ---- timing ----
 
     def _planned(self, edits: Sequence[Pass], options: Options) -> Stages:
-        return pipeline.plan_stages(
-            self.graph, self.stages.lowered, self.target, options, Journal(), self.threads, edits
-        )
+        before = {name: self.base.programs[name] for name in self.base.programs if name in _BEFORE_SCHEDULES}
+        program = before["lay out"]
+        program = program.having(choices=replace(program.choices, options=options))
+        return Stages({**before, **planned(program, Journal(), edits, "schedule")})
 
     def _turns(self, groups: list[_Group], final: float) -> bool:
         """Time the next few schedules of every nest beside the best so far; False when there is no time for more."""

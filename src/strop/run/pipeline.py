@@ -14,7 +14,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import llvmlite
 import torch
@@ -25,19 +25,15 @@ from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.passes import Pass
+from strop.core.problem import Problem
 from strop.core.target import Target
 from strop.graph.ir import Graph
-from strop.graph.simplify import simplify
-from strop.graph.verify import verify as verify_graph
-from strop.loops.fuse import fuse
 from strop.loops.ir import Buffer, Nest, watches
-from strop.loops.lower.driver import LibraryCall, Lowered, lower
-from strop.loops.program import on_program
-from strop.loops.verify import verify as verify_steps
-from strop.plan.algorithms import choose_algorithms
-from strop.plan.calls import Call, rename
-from strop.plan.choose import Plan, plan
+from strop.loops.lower.driver import LibraryCall, Lowered
+from strop.plan.calls import Call
 from strop.plan.memory import room
+from strop.plan.planners import PIPELINE, planned
+from strop.plan.program import Plan, Program
 from strop.plan.strips import Strips
 from strop.run import jit
 from strop.run.threads import cores, pool
@@ -89,10 +85,26 @@ class Compiled:
 class Stages:
     """Everything on the way, for people who look inside."""
 
-    graph: Graph
-    lowered: Lowered
-    plan: Plan
+    programs: Mapping[str, Program]  # after each step of the pipeline
     parts: tuple[str, ...] = ()  # LLVM text
+
+    @property
+    def program(self) -> Program:
+        """As it is after the last step."""
+        return list(self.programs.values())[-1]
+
+    @property
+    def graph(self) -> Graph:
+        return self.program.graph
+
+    @property
+    def lowered(self) -> Lowered:
+        """Nests after fusion, before layouts and schedules."""
+        return self.programs["fuse"].nests
+
+    @property
+    def plan(self) -> Plan:
+        return self.program.plan
 
 
 EMULATED = "@host"  # after a target's name: planned for that machine, in instructions of this one
@@ -158,74 +170,35 @@ def stored(cache: Cache, key: str) -> Compiled | None:
         return None
 
 
-def run_stages(graph: Graph, target: Target, options: Options, journal: Journal, threads: int) -> Stages:
-    """Every step before code generation; under `check`, what each of them made is verified."""
-    if options.check:
-        verify_graph(graph, "capture")
-    with journal.step("simplify"):
-        graph = simplify(graph, journal, check=options.check)
-    with journal.step("lower"):
-        lowered = lower(graph, choose_algorithms(graph, target, threads, options, journal))
-    if options.check:
-        verify_steps(lowered.nests, "lower")
-    with journal.step("fuse"):
-        lowered = fuse(lowered, journal, keep=options.pack)
-    if options.check:
-        verify_steps(lowered.nests, "fuse")
-    return plan_stages(graph, lowered, target, options, journal, threads)
-
-
-def plan_stages(
-    graph: Graph,
-    lowered: Lowered,
-    target: Target,
-    options: Options,
-    journal: Journal,
-    threads: int,
-    edits: Sequence[Pass] = (),
+def run_stages(
+    graph: Graph, target: Target, options: Options, journal: Journal, threads: int, edits: Sequence[Pass] = ()
 ) -> Stages:
-    """From fused nests to a plan. `edits` are passes by hand: on the whole program, or on nests as they are planned."""
-    for one in edits:
-        if on_program(one):
-            lowered = one(lowered)
+    """Every step before code generation. Under `check`, what each made is verified. `edits` are passes by hand."""
+    program = Program.of(graph, target, threads, options)
     if options.check:
-        verify_steps(lowered.nests, "edit")
-    with journal.step("plan"):
-        rest = [one for one in edits if not on_program(one)]
-        planned = plan(
-            lowered,
-            target,
-            threads,
-            pack=options.pack,
-            strips=options.strips,
-            journal=journal,
-            edits=rest,
-            layouts=options.layouts,
-            check=options.check,
-        )
-    if options.check:
-        _verify_plan(planned)
-    return Stages(graph, lowered, planned)
+        program.verify("capture")
+    return Stages({"capture": program, **planned(program, journal, edits)})
 
 
-def _verify_plan(planned: Plan) -> None:
-    prepare = [named(call) for call in planned.prepare]
-    verify_steps(prepare, "plan")
-    verify_steps(map(named, planned.steps), "plan", (buffer for nest in prepare for buffer in nest.writes))
+def plan_nests(
+    lowered: Lowered, target: Target, options: Options, journal: Journal, threads: int, edits: Sequence[Pass] = ()
+) -> Stages:
+    """The same for nests that are there already: from fused nests on."""
+    program = Program.of(Graph((), (), ()), target, threads, options, lowered)
+    return Stages({"fuse": program, **planned(program, journal, edits, "hoist")})
 
 
-@overload
-def named(step: Call) -> Nest: ...
-@overload
-def named(step: LibraryCall) -> LibraryCall: ...
-@overload
-def named(step: Call | LibraryCall) -> Nest | LibraryCall: ...
-def named(step: Call | LibraryCall) -> Nest | LibraryCall:
-    """A planned call as the nest that it is, over the buffers that it runs on, under its own name."""
-    if isinstance(step, LibraryCall):
-        return step
-    nest = rename(step.nest, step.actual)
-    return replace(nest, name=step.name, origin=step.source.origin, note=step.source.note)
+def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass]) -> Stages:
+    """The stages of a program without passes by hand, with these: from the first step on that they reach."""
+    levels = {one.level for one in edits}
+    first = next((step for step in PIPELINE if step.level in levels), None)
+    if first is None:
+        return stages
+    order = ["capture", *(step.name for step in PIPELINE)]
+    before = {name: stages.programs[name] for name in order[: order.index(first.name)] if name in stages.programs}
+    if not before:
+        raise Problem("STR301", f"{edits[0]}: there is no graph, only nests")
+    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first.name)})
 
 
 #: with more of them they mostly wait for each other: 1024 threads on two cores took 31 s for what two did in 50 ms

@@ -19,7 +19,7 @@ from strop.core.config import Options
 from strop.loops.lower.driver import LibraryCall
 from strop.loops.volume import flop, volume
 from strop.plan.calls import Call
-from strop.plan.choose import Plan
+from strop.plan.program import Plan
 from strop.plan.strips import Strips
 from strop.run.pipeline import IDLE, Compiled
 from strop.run.program import NativeProgram

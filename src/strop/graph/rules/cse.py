@@ -13,7 +13,7 @@ from strop.graph.rules.language import IMPURE
 Key = tuple[object, ...]
 
 
-def share(graph: Graph, journal: Recorder | None = None) -> Graph:
+def without_duplicates(graph: Graph, journal: Recorder | None = None) -> Graph:
     """The graph in which each computation happens once. `repr` tells 1 from 1.0 and True, and 0.0 from -0.0."""
     first: dict[Key, Node] = {}
     made: dict[Node, Node] = {}
@@ -26,17 +26,10 @@ def share(graph: Graph, journal: Recorder | None = None) -> Graph:
         made[node] = first.setdefault(key, rebuilt)
         if made[node] is not rebuilt and journal is not None and node.op not in ("full", "constant", "arange"):
             journal.add("rewrite", node.name, f"the same as %{made[node].name}", op=node.op)
-    return _remade(graph, made)
+    return graph.with_roots([made[root] for root in graph.roots])
 
 
-def drop_idle_mutations(graph: Graph, journal: Recorder | None = None) -> Graph:
+def without_idle_mutations(graph: Graph) -> Graph:
     """Without the mutations that write a value back to itself."""
     busy = tuple((target, value) for target, value in graph.mutations if value is not target)
     return graph if len(busy) == len(graph.mutations) else Graph(graph.inputs, graph.params, graph.outputs, busy)
-
-
-def _remade(graph: Graph, made: dict[Node, Node]) -> Graph:
-    if all(made[root] is root for root in graph.roots):
-        return graph
-    mutations = tuple((target, made[value]) for target, value in graph.mutations)
-    return Graph(graph.inputs, graph.params, tuple(made[n] for n in graph.outputs), mutations)

@@ -8,7 +8,7 @@ The input is read once, and one large product keeps the machine busier than thre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from strop.core.passes import Verdict, no, yes
 from strop.core.rewrite import Recorder
@@ -20,22 +20,24 @@ from strop.graph.rules.language import adopt, is_parametric
 NAME = "merge linears that share their input"
 
 
-def merge_linears(graph: Graph, journal: Recorder | None = None) -> Graph:
-    """The graph with every group of mergeable linears replaced by slices of one."""
+def mergeable_groups(graph: Graph, journal: Recorder | None = None) -> Iterator[list[Node]]:
+    """Linears that share an input and may be merged, two or more together."""
     groups: dict[tuple[Node, int], list[Node]] = {}
     for node in graph.nodes:
         if node.op == "linear":
             groups.setdefault((node.inputs[0], len(node.inputs)), []).append(node)
-    made: dict[Node, Node] = {}
     for members in groups.values():
         mergeable = _mergeable(graph, members, journal)
-        if len(mergeable) < 2:
-            continue
-        made.update(zip(mergeable, _merged(mergeable)))
-        if journal is not None:
-            others = ", ".join(f"%{node.name}" for node in mergeable[1:])
-            journal.add("rewrite", mergeable[0].name, f"{NAME}: with {others}", rule=NAME, op="linear")
-    return _with_merged(graph, made) if made else graph
+        if len(mergeable) >= 2:
+            yield mergeable
+
+
+def with_merged(graph: Graph, members: Sequence[Node], journal: Recorder | None = None) -> Graph:
+    """The graph with a group of linears replaced by slices of one."""
+    if journal is not None:
+        others = ", ".join(f"%{node.name}" for node in members[1:])
+        journal.add("rewrite", members[0].name, f"{NAME}: with {others}", rule=NAME, op="linear")
+    return _replaced(graph, dict(zip(members, _merged(members))))
 
 
 def _mergeable(graph: Graph, members: Sequence[Node], journal: Recorder | None) -> list[Node]:
@@ -43,7 +45,7 @@ def _mergeable(graph: Graph, members: Sequence[Node], journal: Recorder | None) 
         return []
     allowed = []
     for node in members:
-        verdict = _may_merge(graph, node)
+        verdict = may_merge(graph, node)
         if verdict:
             allowed.append(node)
         elif journal is not None:
@@ -51,7 +53,8 @@ def _mergeable(graph: Graph, members: Sequence[Node], journal: Recorder | None) 
     return allowed
 
 
-def _may_merge(graph: Graph, node: Node) -> Verdict:
+def may_merge(graph: Graph, node: Node) -> Verdict:
+    """Whether a linear may be computed as a slice of a larger one."""
     for weight in node.inputs[1:]:
         if not is_parametric(weight):
             return no(f"%{weight.name} depends on an input, so it cannot be stacked ahead")
@@ -75,7 +78,7 @@ def _merged(members: Sequence[Node]) -> list[Node]:
     return slices
 
 
-def _with_merged(graph: Graph, made: dict[Node, Node]) -> Graph:
+def _replaced(graph: Graph, made: dict[Node, Node]) -> Graph:
     """`Graph.map` rebuilds users only; the merged linear's own input may change too, so slices are rebuilt here."""
     new: dict[Node, Node] = {}
     linears: dict[Node, Node] = {}
@@ -88,5 +91,4 @@ def _with_merged(graph: Graph, made: dict[Node, Node]) -> Graph:
         if merged not in linears:
             linears[merged] = merged.with_inputs((inputs[0], *merged.inputs[1:]))
         new[node] = made[node].with_inputs((linears[merged],))
-    mutations = tuple((target, new[value]) for target, value in graph.mutations)
-    return Graph(graph.inputs, graph.params, tuple(new[n] for n in graph.outputs), mutations)
+    return graph.with_roots([new[root] for root in graph.roots])

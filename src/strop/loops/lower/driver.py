@@ -69,7 +69,8 @@ class Lowered:
     outputs: tuple[Buffer, ...]
     buffers: Mapping[Node, Buffer]
     constants: Mapping[Buffer, tuple[Any, ...]] = field(default_factory=dict)
-    layouts: Mapping[str, Layout] = field(default_factory=dict)  # tensors that were given one by hand
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # tensors that were given one by a pass
+    once: tuple[Nest, ...] = ()  # what parameters alone decide: done when these change
 
     @property
     def library(self) -> tuple[LibraryCall, ...]:
@@ -79,13 +80,18 @@ class Lowered:
         return "\n\n".join(map(str, self.nests))
 
 
-def lower(graph: Graph, algorithms: Mapping[Node, Lowering] | None = None) -> Lowered:
+def lower(
+    graph: Graph,
+    algorithms: Mapping[Node, Lowering] | None = None,
+    library: Mapping[Node, str] | None = None,
+) -> Lowered:
     """The whole graph, node by node; every value that a later step reads is computed before it.
 
-    A node in `algorithms` is lowered that way instead of by the one that its operator registers.
+    A node in `algorithms` is lowered that way instead of by the one that its operator registers. One in `library` runs
+    outside of generated code, for the reason that is given; unless told, those do that have no lowering.
     """
     load_families()
-    work = _Lowering(graph, algorithms or {})
+    work = _Lowering(graph, algorithms or {}, library_nodes(graph) if library is None else library)
     for node in graph.nodes:
         work.visit(node)
     outputs = tuple(work.deliver(root) for root in graph.roots)
@@ -102,8 +108,8 @@ def lower(graph: Graph, algorithms: Mapping[Node, Lowering] | None = None) -> Lo
 class _Lowering:
     """What is known while the graph is walked."""
 
-    def __init__(self, graph: Graph, algorithms: Mapping[Node, Lowering]) -> None:
-        self.algorithms = algorithms
+    def __init__(self, graph: Graph, algorithms: Mapping[Node, Lowering], library: Mapping[Node, str]) -> None:
+        self.algorithms, self.library = algorithms, library
         self.steps: list[Step] = []
         self.buffers: dict[Node, Buffer] = {}
         self.constants: dict[Buffer, tuple[Any, ...]] = {}
@@ -122,9 +128,9 @@ class _Lowering:
             self._constant(node)
         elif node.op == "item":
             self._own(node, self._results[node.inputs[0]][node.attrs["index"]])
-        elif node.op in VIEW_MAPS and node.dtype in STORED:
+        elif node.op in VIEW_MAPS and node.dtype in STORED and node not in self.library:
             self._reads[node] = self._viewed(node)
-        elif node.op in SOURCES and node.dtype in STORED:
+        elif node.op in SOURCES and node.dtype in STORED and node not in self.library:
             self._reads[node] = _repeated(node)
         else:
             self._compute(node)
@@ -150,11 +156,11 @@ class _Lowering:
     def _compute(self, node: Node) -> None:
         """Buffers for the results, and the step that fills them; no step for results without elements."""
         results = self._make_results(node)
-        if node.op != "aten" and not any(buffer.size for buffer in results):
+        if _is_empty(node):
             return
-        why = _why_library(node)
-        if why:
-            self.steps.append(LibraryCall(node, tuple(map(self.materialise, node.inputs)), results, why))
+        if node in self.library:
+            inputs = tuple(map(self.materialise, node.inputs))
+            self.steps.append(LibraryCall(node, inputs, results, self.library[node]))
             return
         named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
         reads = [self._reads[used] for used in node.inputs]
@@ -219,6 +225,25 @@ class _Lowering:
 def _result(node: Node) -> tuple[Node, int]:
     """The node that computes a value, and which of its results the value is."""
     return (node.inputs[0], node.attrs["index"]) if node.op == "item" else (node, 0)
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether a node has results without elements only, so that there is nothing to compute."""
+    return node.op != "aten" and not any(type_.size for type_ in node.types)
+
+
+def library_nodes(graph: Graph) -> dict[Node, str]:
+    """The nodes that have no lowering, and why; in the order of the graph."""
+    load_families()
+    found = {}
+    for node in graph.nodes:
+        if node.op in ("input", "param", "constant", "item") or _is_empty(node):
+            continue
+        if node.op in (*VIEW_MAPS, *SOURCES) and node.dtype in STORED:
+            continue
+        if why := _why_library(node):
+            found[node] = why
+    return found
 
 
 def _why_library(node: Node) -> str:

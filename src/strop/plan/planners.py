@@ -1,0 +1,145 @@
+"""The planners: which passes a program gets, step by step.
+
+A planner is a function from a program to the same program some passes later. It decides; passes do. `PIPELINE` is the
+compiler from the captured graph to a plan, on one screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from strop.core.journal import Journal
+from strop.core.passes import Level, Pass
+from strop.core.problem import Problem
+from strop.graph.simplify import simplified
+from strop.loops.fusion import Hoist
+from strop.loops.lower.driver import library_nodes
+from strop.plan.algorithms import choose_algorithms
+from strop.plan.fuse import fused
+from strop.plan.layouts import choose_layouts
+from strop.plan.lowering import ChooseAlgorithm, Library, Lower, kind_of, written
+from strop.plan.memory import plan_memory
+from strop.plan.program import Program
+from strop.plan.scheduler import chosen_schedules
+from strop.plan.strips import plan_windows
+
+Edits = Mapping[Level, Sequence[Pass]]
+Planner = Callable[[Program, Journal, Sequence[Pass]], Program]
+
+
+def simplify_graph(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 1: the same program in fewer, larger operators."""
+    graph, passes = simplified(program.graph, journal, check=program.options.check)
+    choices = replace(program.choices, graph=graph)
+    return program.having(choices=choices, history=(*program.history, *passes)).then(*edits, check=True)
+
+
+def choose_lowerings(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 2: an algorithm for every node, or the library."""
+    choices = program.choices
+    found = choose_algorithms(choices.graph, choices.target, choices.threads, choices.options, journal)
+    passes: list[Pass] = [ChooseAlgorithm(node.name, kind_of(one), written(one)) for node, one in found.items()]
+    passes += [Library(node.name, why) for node, why in library_nodes(choices.graph).items()]
+    return program.then(*passes).then(*edits, check=True)
+
+
+def lower_graph(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Nodes become nests."""
+    return program.then(Lower(), check=program.options.check)
+
+
+def fuse_nests(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 3: buffers that need not exist."""
+    lowered, passes = fused(program.nests, journal, keep=program.options.pack)
+    return program.having(lowered=lowered, history=(*program.history, *passes))
+
+
+def hoist_parameters(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """What parameters alone decide is computed once. Passes by hand come first: what they copy may be that, too."""
+    return program.then(*edits, check=True).then(Hoist())
+
+
+def lay_out_tensors(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 4: a layout for every tensor, with the loops that it allows."""
+    lanes, scheduler = program.target.lanes("f32"), program.scheduler
+    lowered, passes = choose_layouts(program.nests, lanes, scheduler.price, program.options.layouts, journal)
+    return program.having(lowered=lowered, history=(*program.history, *passes))
+
+
+def schedule_nests(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 4: loops for every nest."""
+    by_nest: dict[str, tuple[Pass, ...]] = {}
+    for one in edits:
+        name = one.nest  # type: ignore[attr-defined]
+        by_nest[name] = (*by_nest.get(name, ()), one)
+    schedules, scheduled = chosen_schedules(program.nests, program.scheduler, by_nest)
+    _check_names(by_nest, schedules)
+    for step in program.nests.library:
+        journal.add("fallback", step.name, f"{step.target} runs in the library: {step.why}", target=step.target)
+    for name, passes in schedules.items():
+        journal.add("choice", name, " ".join(map(str, passes)) or "as it is")
+    history = (*program.history, *(one for passes in schedules.values() for one in passes))
+    made = program.having(schedules=schedules, history=history)
+    made.__dict__["scheduled"] = scheduled
+    return made
+
+
+def _check_names(edits: Mapping[str, object], names: Mapping[str, object]) -> None:
+    """Edits of a nest that there is not are a mistake."""
+    missing = next((name for name in edits if name not in names), None)
+    if missing is not None:
+        near = get_close_matches(missing, names, 3) or list(names)[:6]
+        raise Problem("STR304", f"there is no nest `{missing}`", help=f"near it: {', '.join(near)}")
+
+
+def interleave_nests(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 4: nests that hand large tensors on take turns, a few rows at a time."""
+    if program.options.strips:
+        steps = program.scheduled.steps
+        program = program.then(*plan_windows(steps, program.target, program.threads, journal))
+    return program.then(*edits, check=True)
+
+
+def place_tensors(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
+    """Level 4: a place in memory for every tensor."""
+    return program.then(*plan_memory(program.lifetimes)).then(*edits, check=True)
+
+
+@dataclass(frozen=True)
+class PlannerStep:
+    """A named step of the pipeline; `level` is that of the passes by hand which follow it."""
+
+    name: str
+    planner: Planner
+    level: Level | None = None
+
+
+PIPELINE: tuple[PlannerStep, ...] = (
+    PlannerStep("simplify", simplify_graph, "graph"),
+    PlannerStep("choose algorithms", choose_lowerings, "lowering"),
+    PlannerStep("lower", lower_graph),
+    PlannerStep("fuse", fuse_nests),
+    PlannerStep("hoist", hoist_parameters, "nests"),
+    PlannerStep("lay out", lay_out_tensors),
+    PlannerStep("schedule", schedule_nests, "loops"),
+    PlannerStep("interleave", interleave_nests, "windows"),
+    PlannerStep("place", place_tensors, "memory"),
+)
+
+
+def planned(
+    program: Program, journal: Journal, edits: Sequence[Pass] = (), first: str = PIPELINE[0].name
+) -> dict[str, Program]:
+    """A program through the pipeline, from the step called `first` on: what it is after each step. `edits` are passes
+    by hand: each comes after what the planner of its level has chosen."""
+    names = [step.name for step in PIPELINE]
+    made: dict[str, Program] = {}
+    for step in PIPELINE[names.index(first) :]:
+        by_hand = [one for one in edits if one.level == step.level]
+        with journal.step(step.name):
+            program = made[step.name] = step.planner(program, journal, by_hand)
+            if program.options.check:
+                program.verify(step.name)
+    return made
