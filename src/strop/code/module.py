@@ -5,8 +5,9 @@ Several modules rather than one, since LLVM's memory grows with what it compiles
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from strop.code.builder import ELEMENT, MEMORY, stored
@@ -45,18 +46,41 @@ class ModuleText:
     threaded: bool
 
 
+@dataclass
+class Functions:
+    """Functions of nests that live longer than one module. Each is named after what it computes and compiled by itself,
+    so that a program of which one nest changes is compiled anew in that nest and in its entries alone."""
+
+    made: dict[Nest, Function] = field(default_factory=dict)
+    objects: dict[str, bytes] = field(default_factory=dict)  # of parts that were compiled, by their text
+
+    def of(self, nest: Nest, target: Target) -> Function:
+        if nest not in self.made:
+            digest = hashlib.sha256(repr(nest).encode()).hexdigest()
+            self.made[nest] = emit(nest, f"nest.{digest[:16]}", target)
+        return self.made[nest]
+
+
 def build_module(
-    entries: Mapping[str, Entry], places: Places, target: Target, prepare: Sequence[Sequence[Planned]] = ()
+    entries: Mapping[str, Entry],
+    places: Places,
+    target: Target,
+    prepare: Sequence[Sequence[Planned]] = (),
+    known: Functions | None = None,
 ) -> ModuleText:
-    """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections."""
+    """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections. With
+    `known` functions, each nest is a part of its own."""
     functions: dict[Nest, Function] = {}
     for step in chain(chain.from_iterable(prepare), chain.from_iterable(entries.values())):
         for call in step.calls if isinstance(step, InTurns) else (step,):
-            if call.nest not in functions:
+            if known is not None:
+                functions[call.nest] = known.of(call.nest, target)
+            elif call.nest not in functions:
                 functions[call.nest] = emit(call.nest, f"nest{len(functions)}", target)
     made = list(functions.values())
     about = attributes(target)
-    parts = [_part([f.text for f in some], [d for f in some for d in f.declarations], about) for some in _divided(made)]
+    divided = _divided(made) if known is None else [[function] for function in made]
+    parts = [_part([f.text for f in some], [d for f in some for d in f.declarations], about) for some in divided]
     globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
     starts = _prepare(prepare, functions, places) if prepare else []
     starts += [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]

@@ -177,6 +177,12 @@ CODES: dict[str, Explanation] = {
         "An operator cannot be expanded into loops in this form. The compiler normally runs it as a library node; "
         "this problem is raised only where a lowering was demanded.",
     ),
+    "STR306": Explanation(
+        "a saved session cannot be used",
+        "The file is not a session that this version of Strop has written, or it belongs to another model: passes by "
+        "hand name the nodes and nests of one captured graph. Nothing in the file is executed; the session that was "
+        "asked to read it is left as it was.",
+    ),
     "STR401": Explanation(
         "LLVM refused the code",
         "The generated LLVM IR did not parse or verify. The message holds LLVM's own words and the nest concerned. "

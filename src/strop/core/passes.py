@@ -22,9 +22,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 from strop.core.problem import Problem
 
-#: what passes transform: the operator graph, how its nodes are lowered, all nests, the loops of one nest, which nests
-#: are interleaved, and where tensors lie in memory
-Level = Literal["graph", "lowering", "nests", "loops", "windows", "memory"]
+#: what passes transform: the operator graph, how its nodes are lowered, what planners have to keep to, all nests, the
+#: loops of one nest, which nests are interleaved, and where tensors lie in memory
+Level = Literal["graph", "lowering", "constraints", "nests", "loops", "windows", "memory"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 

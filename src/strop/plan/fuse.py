@@ -38,20 +38,28 @@ CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be 
 LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
 
 
+Apart = frozenset[frozenset[str]]
+
+
 def fuse(lowered: Lowered, journal: Journal, *, keep: bool = True) -> Lowered:
     """Fuse until nothing more can be. With `keep`, what parameters alone decide is computed before any call."""
     return fused(lowered, journal, keep=keep)[0]
 
 
-def fused(lowered: Lowered, journal: Journal, *, keep: bool = True) -> tuple[Lowered, list[Pass]]:
-    """The fused program and the passes that made it."""
-    planner = _Planner(lowered, journal, keep)
+def fused(
+    lowered: Lowered, journal: Journal, *, keep: bool = True, apart: Apart = frozenset()
+) -> tuple[Lowered, list[Pass]]:
+    """The fused program and the passes that made it. Nests that are to be kept `apart` are not fused, nor is what they
+    have become a part of."""
+    planner = _Planner(lowered, journal, keep, apart)
     planner.run()
     return planner.steps.closed(), planner.passes
 
 
 class _Planner:
-    def __init__(self, lowered: Lowered, journal: Journal, keep: bool) -> None:
+    def __init__(self, lowered: Lowered, journal: Journal, keep: bool, apart: Apart = frozenset()) -> None:
+        self.apart = apart
+        self.within: dict[str, frozenset[str]] = {}  # nests that a nest is made of, where it is more than one
         self.decided = decided_by_parameters(lowered.nests) if keep else frozenset()
         self.passes: list[Pass] = [ParametersFirst()] if keep else []
         self.steps = Steps(ParametersFirst().apply(lowered) if keep else lowered)
@@ -65,8 +73,22 @@ class _Planner:
                 if isinstance(step, Nest):
                     plan(place, step)
 
-    def _do(self, one: FusionPass, subject: str, message: str, saved: int) -> None:
+    def _parts(self, name: str) -> frozenset[str]:
+        return self.within.get(name, frozenset((name,)))
+
+    def _may_meet(self, a: str, b: str) -> Verdict:
+        """Whether nobody wants two nests, or two of their parts, to be kept apart."""
+        if self.apart and any(frozenset((x, y)) in self.apart for x in self._parts(a) for y in self._parts(b)):
+            return no("they are to be kept apart")
+        return yes()
+
+    def _met(self, gone: str, stays: str) -> None:
+        if self.apart:
+            self.within[stays] = self._parts(stays) | self._parts(gone)
+
+    def _do(self, one: FusionPass, gone: str, subject: str, message: str, saved: int) -> None:
         one.do(self.steps)
+        self._met(gone, subject)
         self.passes.append(one)
         self.journal.add("fusion", subject, message, saved_bytes=saved)
 
@@ -94,12 +116,12 @@ class _Planner:
         consumers = [step for i in readers if (step := steps.at[i]) is not None]
         if len(consumers) == 1 and isinstance(consumers[0], Nest):
             scaling = ScaleWeights(producer.name, consumers[0].name)
-            if scaling.can(steps):
+            if self._may_meet(producer.name, consumers[0].name) and scaling.can(steps):
                 told = f"{producer.name} scales its weights"
-                self._do(scaling, consumers[0].name, told, 2 * buffer.bytes)
+                self._do(scaling, producer.name, consumers[0].name, told, 2 * buffer.bytes)
                 return
         for consumer in consumers:
-            verdict = _worth_inlining(producer, consumer, len(readers))
+            verdict = self._may_meet(producer.name, consumer.name) and _worth_inlining(producer, consumer, len(readers))
             if verdict and buffer in self.decided and not self._before_calls(consumer):
                 verdict = _worth_repeating(producer)
             if not verdict:
@@ -111,6 +133,7 @@ class _Planner:
         one.do(steps)
         self.passes.append(one)
         for consumer in consumers:
+            self._met(producer.name, consumer.name)
             told = f"computes {producer.name} where it reads it"
             self.journal.add("fusion", consumer.name, told, saved_bytes=2 * buffer.bytes)
 
@@ -123,10 +146,10 @@ class _Planner:
             if not isinstance(earlier, Nest) or self._before_calls(later) > self._before_calls(earlier):
                 continue
             one = ShareLoops(later.name, earlier.name)
-            verdict = one.can(self.steps)
+            verdict = self._may_meet(later.name, earlier.name) and one.can(self.steps)
             if verdict:
                 shared = sum(b.bytes for b in set(later.reads) & set(earlier.reads))
-                self._do(one, earlier.name, f"{later.name} runs in the same loops", shared)
+                self._do(one, later.name, earlier.name, f"{later.name} runs in the same loops", shared)
                 return
             self._refuse("share loops", later.name, earlier.name, verdict)
 
@@ -144,11 +167,12 @@ class _Planner:
         if self.steps.in_parts(next(b for b in producer.writes if b in consumer.reads)):
             return
         one = Epilogue(consumer.name, producer.name)
-        verdict = one.can(self.steps)
+        verdict = self._may_meet(consumer.name, producer.name) and one.can(self.steps)
         if not verdict:
             self._refuse("epilogue", consumer.name, producer.name, verdict)
             return
-        self._do(one, producer.name, f"{consumer.name} became its epilogue", one.saved(self.steps))
+        told = f"{consumer.name} became its epilogue"
+        self._do(one, consumer.name, producer.name, told, one.saved(self.steps))
 
 
 def _worth_repeating(producer: Nest) -> Verdict:

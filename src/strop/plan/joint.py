@@ -16,16 +16,18 @@ from itertools import product
 import numpy as np
 
 from strop.core.config import Layouts
+from strop.core.problem import Problem
 from strop.loops.ir import Buffer, Nest, loads
 from strop.loops.layout import Layout, blocked, channels_last, relayout
 from strop.loops.lower.driver import Step
-from strop.loops.program import TWIN, Relayout, Twin, border_copy, writes
+from strop.loops.program import INSIDE, TWIN, Relayout, Twin, border_copy, writes
 from strop.plan.eliminate import Table, cheapest
 
 Price = Callable[[Nest], float]
 Prices = dict[tuple[int, int], float]  # by the layouts of what the contraction reads and of the rest
 Pads = Mapping[Buffer, Mapping[int, tuple[int, int]]]
 LAST, BLOCKS = 0, 1
+PINS = {"channels_last": LAST, "blocked": BLOCKS}
 NAMES = {LAST: "channels last", BLOCKS: "blocks of channels"}
 MOST_STATEMENTS = 8
 HOPELESS = 1.2  # times what channels last cost
@@ -62,12 +64,14 @@ def choose(
     price: Price,
     policy: Layouts,
     channels: Mapping[Buffer, int] | None = None,
+    pinned: Mapping[str, str] | None = None,
 ) -> Chosen:
     """Layouts for the wanted tensors, by the policy: all together, all alike, or each nest for itself.
 
-    `channels` names the tensors whose channels are not in dimension 1.
+    `channels` names the tensors whose channels are not in dimension 1, `pinned` those that have to lie in some way.
     """
     work = _Joint(steps, wanted, pads, lanes, price, channels)
+    work.pin(pinned or {})
     return work.chosen(work.states(policy))
 
 
@@ -82,6 +86,7 @@ class _Joint:
         channels: Mapping[Buffer, int] | None = None,
     ) -> None:
         self.steps, self.wanted, self.price = list(steps), list(wanted), price
+        self.pinned: dict[Buffer, int] = {}
         at = {b: (channels or {}).get(b, 1) for b in wanted}
         self.layouts = {
             b: (channels_last(len(b.shape), pads.get(b), dim), blocked(len(b.shape), lanes, pads.get(b), dim))
@@ -91,6 +96,16 @@ class _Joint:
         self.free -= _tangled(steps) | _summed_up(steps)
         self.nests = [(i, step, _sides(step, self.free)) for i, step in enumerate(self.steps) if isinstance(step, Nest)]
         self.nests = [(i, nest, sides) for i, nest, sides in self.nests if sides.touched]
+
+    def pin(self, layouts: Mapping[str, str]) -> None:
+        """Let tensors lie in the layouts that are named, whatever that costs."""
+        for name, layout in layouts.items():
+            buffer = next((b for b in self.wanted if b.name in (name, name + INSIDE)), None)
+            kind = PINS[layout]
+            if buffer is None or (kind == BLOCKS and buffer not in self.free):
+                why = "windows do not move over it" if buffer is None else "its channels are no whole blocks"
+                raise Problem("STR301", f"`{name}` cannot lie as `{layout}`: {why}", where=name)
+            self.pinned[buffer] = kind
 
     # ---- what combinations cost ----
 
@@ -131,7 +146,7 @@ class _Joint:
 
     def states(self, policy: Layouts) -> dict[Buffer, State]:
         if policy == "channels_last" or not self.free:
-            return {b: State(LAST) for b in self.wanted}
+            return {b: State(self.pinned.get(b, LAST)) for b in self.wanted}
         if policy == "blocked":
             return {b: State(BLOCKS if b in self.free else LAST) for b in self.wanted}
         chosen = self._together() if policy == "joint" else self._apart()
@@ -143,6 +158,9 @@ class _Joint:
         for buffer in self.wanted:
             if buffer in self.free:
                 costs = [0.0, 0.0, self.copying(buffer, LAST, BLOCKS), self.copying(buffer, BLOCKS, LAST)]
+                costs = [
+                    c if self.pinned.get(buffer, s.written) == s.written else np.inf for c, s in zip(costs, domain)
+                ]
                 tables.append(Table((buffer,), np.array(costs)))
         for _, nest, sides in self.nests:
             tables += self._tables(sides, self.prices(nest, sides), domain)

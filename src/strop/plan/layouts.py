@@ -7,7 +7,7 @@ is chosen by `plan/joint.py`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from strop.core.config import Layouts
@@ -23,12 +23,17 @@ from strop.plan.joint import Price, choose
 
 
 def choose_layouts(
-    lowered: Lowered, lanes: int, price: Price, policy: Layouts, journal: Journal | None = None
+    lowered: Lowered,
+    lanes: int,
+    price: Price,
+    policy: Layouts,
+    journal: Journal | None = None,
+    pinned: Mapping[str, str] | None = None,
 ) -> tuple[Lowered, list[Pass]]:
     """The program with a layout for every tensor but those that have theirs, and the passes that made it so; `price`
-    says what a nest would cost."""
+    says what a nest would cost, `pinned` how some tensors have to lie."""
     program, borders, own = with_borders(lowered)
-    chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channel_dims(program.nests))
+    chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channel_dims(program.nests), pinned)
     program = Twin.apply_all(program, chosen.twins)
     program = Relayout.apply_all(program, chosen.layouts)
     if journal is not None:

@@ -6,7 +6,7 @@ compiler from the captured graph to a plan, on one screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -46,13 +46,13 @@ def choose_lowerings(program: Program, journal: Journal, edits: Sequence[Pass] =
 
 
 def lower_graph(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
-    """Nodes become nests."""
-    return program.then(Lower(), check=program.options.check)
+    """Nodes become nests. What later planners have to keep to is said of these."""
+    return program.then(Lower(), check=program.options.check).then(*edits, check=True)
 
 
 def fuse_nests(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
     """Level 3: buffers that need not exist."""
-    lowered, passes = fused(program.nests, journal, keep=program.options.pack)
+    lowered, passes = fused(program.nests, journal, keep=program.options.pack, apart=program.apart)
     return program.having(lowered=lowered, history=(*program.history, *passes))
 
 
@@ -64,7 +64,8 @@ def hoist_parameters(program: Program, journal: Journal, edits: Sequence[Pass] =
 def lay_out_tensors(program: Program, journal: Journal, edits: Sequence[Pass] = ()) -> Program:
     """Level 4: a layout for every tensor, with the loops that it allows."""
     lanes, scheduler = program.target.lanes("f32"), program.scheduler
-    lowered, passes = choose_layouts(program.nests, lanes, scheduler.price, program.options.layouts, journal)
+    policy, pinned = program.options.layouts, program.pinned
+    lowered, passes = choose_layouts(program.nests, lanes, scheduler.price, policy, journal, pinned)
     return program.having(lowered=lowered, history=(*program.history, *passes))
 
 
@@ -119,7 +120,7 @@ class PlannerStep:
 PIPELINE: tuple[PlannerStep, ...] = (
     PlannerStep("simplify", simplify_graph, "graph"),
     PlannerStep("choose algorithms", choose_lowerings, "lowering"),
-    PlannerStep("lower", lower_graph),
+    PlannerStep("lower", lower_graph, "constraints"),
     PlannerStep("fuse", fuse_nests),
     PlannerStep("hoist", hoist_parameters, "nests"),
     PlannerStep("lay out", lay_out_tensors),
@@ -129,8 +130,52 @@ PIPELINE: tuple[PlannerStep, ...] = (
 )
 
 
+Hook = Callable[[Program], Iterable[Pass] | None]
+
+
+class Hooks:
+    """Functions that see a program before or after a step of the pipeline. Passes that one returns are checked and
+    applied, as if by hand.
+
+        hooks.before("fuse", lambda program: print(program.nests))
+        hooks.after("simplify", lambda program: [Rewrite("my rule")])
+    """
+
+    def __init__(self) -> None:
+        self._hooks: dict[tuple[str, str], list[Hook]] = {}
+
+    def before(self, step: str, hook: Hook) -> None:
+        self._add("before", step, hook)
+
+    def after(self, step: str, hook: Hook) -> None:
+        self._add("after", step, hook)
+
+    def _add(self, when: str, step: str, hook: Hook) -> None:
+        names = [known.name for known in PIPELINE]
+        if step not in names:
+            raise Problem("STR001", f"there is no step `{step}`", help=f"steps are: {', '.join(names)}")
+        self._hooks.setdefault((when, step), []).append(hook)
+
+    def run(self, when: str, step: str, program: Program) -> Program:
+        for hook in self._hooks.get((when, step), ()):
+            program = program.then(*(hook(program) or ()), check=True)
+        return program
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def first(self) -> str | None:
+        """The first step that has a hook."""
+        steps = {step for _, step in self._hooks}
+        return next((known.name for known in PIPELINE if known.name in steps), None)
+
+
 def planned(
-    program: Program, journal: Journal, edits: Sequence[Pass] = (), first: str = PIPELINE[0].name
+    program: Program,
+    journal: Journal,
+    edits: Sequence[Pass] = (),
+    first: str = PIPELINE[0].name,
+    hooks: Hooks | None = None,
 ) -> dict[str, Program]:
     """A program through the pipeline, from the step called `first` on: what it is after each step. `edits` are passes
     by hand: each comes after what the planner of its level has chosen."""
@@ -139,7 +184,9 @@ def planned(
     for step in PIPELINE[names.index(first) :]:
         by_hand = [one for one in edits if one.level == step.level]
         with journal.step(step.name):
-            program = made[step.name] = step.planner(program, journal, by_hand)
+            program = hooks.run("before", step.name, program) if hooks else program
+            program = step.planner(program, journal, by_hand)
+            program = made[step.name] = hooks.run("after", step.name, program) if hooks else program
             if program.options.check:
                 program.verify(step.name)
     return made

@@ -32,8 +32,9 @@ from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step, lower
 from strop.loops.verify import verify as verify_steps
-from strop.plan import lowering, memory, strips
+from strop.plan import constraints, lowering, memory, strips
 from strop.plan.calls import Call, PlannedStep
+from strop.plan.constraints import Constraints
 from strop.plan.lowering import Choices, Lower
 from strop.plan.memory import Arena, Lifetimes
 from strop.plan.parameters import Packing, divide
@@ -41,7 +42,19 @@ from strop.plan.scheduler import Scheduled, Scheduler, scheduled
 from strop.plan.strips import Interleaving, SlidingWindow, Strips, interleaved, together
 
 #: every module of passes, which are found by name once these are imported
-PASSES = (graph_passes, primitives, blocking, packing, layout_passes, fusion, compute_at, lowering, strips, memory)
+PASSES = (
+    graph_passes,
+    primitives,
+    blocking,
+    packing,
+    layout_passes,
+    fusion,
+    compute_at,
+    lowering,
+    constraints,
+    strips,
+    memory,
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,8 @@ class Program:
     choices: Choices
     scheduler: Scheduler = field(compare=False, repr=False)
     lowered: Lowered | None = None
+    apart: frozenset[frozenset[str]] = frozenset()  # nests that are not fused
+    pinned: Mapping[str, str] = field(default_factory=dict)  # layouts that are not chosen
     schedules: Mapping[str, tuple[Pass, ...]] = field(default_factory=dict)
     windows: tuple[SlidingWindow, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
@@ -164,6 +179,8 @@ class Program:
             return one.check(self.graph)
         if one.level == "lowering":
             return one.check(self.choices)
+        if one.level == "constraints":
+            return one.check(Constraints(self.nests, self.apart, self.pinned))
         if one.level == "nests":
             return one.check(self.nests)
         if one.level == "loops":
@@ -207,6 +224,9 @@ class Program:
             return self.having(choices=replace(self.choices, graph=graph), history=history)
         if level == "lowering":
             return self._chosen(passes, check).having(history=history)
+        if level == "constraints":
+            found = _applied(Constraints(self.nests, self.apart, self.pinned), passes, check, None)
+            return self.having(apart=found.apart, pinned=found.pinned, history=history)
         if level == "nests":
             return self.having(lowered=_applied(self.nests, passes, check, _verify_lowered), history=history)
         if level == "loops":
@@ -269,7 +289,7 @@ class Program:
         if self.lowered is None:
             irs = {"graph": self.graph, "lowering": self.choices}
         elif not self.schedules:
-            irs = {"nests": self.nests}
+            irs = {"nests": self.nests, "constraints": Constraints(self.nests, self.apart, self.pinned)}
         for kind in Pass.registry.values():
             if kind.level in irs and kind.level in levels:
                 yield from kind.space(irs[kind.level])

@@ -20,7 +20,7 @@ import llvmlite
 import torch
 
 import strop
-from strop.code.module import Places, build_module, function_text
+from strop.code.module import Functions, Places, build_module, function_text
 from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Journal
@@ -32,7 +32,7 @@ from strop.loops.ir import Buffer, Nest, watches
 from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.calls import Call
 from strop.plan.memory import room
-from strop.plan.planners import PIPELINE, planned
+from strop.plan.planners import PIPELINE, Hooks, planned
 from strop.plan.program import Plan, Program
 from strop.plan.strips import Strips
 from strop.run import jit
@@ -188,17 +188,18 @@ def plan_nests(
     return Stages({"fuse": program, **planned(program, journal, edits, "hoist")})
 
 
-def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass]) -> Stages:
-    """The stages of a program without passes by hand, with these: from the first step on that they reach."""
+def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass], hooks: Hooks | None = None) -> Stages:
+    """The stages of a program without passes by hand, with these: from the first step on that they or hooks reach."""
     levels = {one.level for one in edits}
-    first = next((step for step in PIPELINE if step.level in levels), None)
+    hooked = hooks.first() if hooks else None
+    first = next((step.name for step in PIPELINE if step.level in levels or step.name == hooked), None)
     if first is None:
         return stages
     order = ["capture", *(step.name for step in PIPELINE)]
-    before = {name: stages.programs[name] for name in order[: order.index(first.name)] if name in stages.programs}
+    before = {name: stages.programs[name] for name in order[: order.index(first)] if name in stages.programs}
     if not before:
         raise Problem("STR301", f"{edits[0]}: there is no graph, only nests")
-    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first.name)})
+    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks)})
 
 
 #: with more of them they mostly wait for each other: 1024 threads on two cores took 31 s for what two did in 50 ms
@@ -207,9 +208,11 @@ THREADS_PER_CORE = 4
 IDLE = "strop_idle"
 
 
-def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool = False) -> Compiled:
+def generate(
+    stages: Stages, target: Target, journal: Journal, *, separate: bool = False, known: Functions | None = None
+) -> Compiled:
     """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
-    that take turns are one step."""
+    that take turns are one step. What is `known` is not emitted and compiled again."""
     planned = stages.plan
     slots = _slots(planned)
     alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
@@ -228,12 +231,15 @@ def generate(stages: Stages, target: Target, journal: Journal, *, separate: bool
     if separate:
         entries[IDLE] = ()
     with journal.step("emit"):
-        module = build_module(entries, places, target, [packing.calls for packing in planned.packings])
+        module = build_module(entries, places, target, [packing.calls for packing in planned.packings], known)
         stages.parts = module.parts
     with journal.step("compile"):
         *nests, start = module.parts
-        code = [jit.compile_object(part, target) for part in nests]
-        code.append(jit.compile_object(start, target, far=True))
+        objects = known.objects if known is not None else {}
+        for part in nests:
+            if part not in objects:
+                objects[part] = jit.compile_object(part, target)
+        code = [*(objects[part] for part in nests), jit.compile_object(start, target, far=True)]
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     library: dict[str, int] = {}
     for step in planned.steps:

@@ -9,8 +9,12 @@
     session.module(x)                 # what `strop.compile` would have returned
     session.apply("unroll{nest=conv1 loop=kw}")                                  # steer it: nests by loop passes,
     session.apply("relayout{tensor=conv1 steps=((split,1,16),(reorder,(0,1,3,4,2)))}")  # tensors by layouts
+    session.keep_apart("conv1", "relu")                # or say what planners have to keep to
     session.undo()
-    session.script()                  # what was applied, as text that `apply` takes
+    session.space("conv1")            # what could be done there, what it would change, and what cannot and why
+    session.history                   # every pass since the captured graph
+    session.save("mine.json")         # what was done by hand; `Session.load` does it again
+    print(session.script())           # the same as a Python program
 
 The pipeline itself is `strop.run.pipeline`; a session calls it and keeps what it made on the way.
 """
@@ -19,30 +23,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from strop.code.module import Functions
 from strop.core.cache import Cache
 from strop.core.config import Options
 from strop.core.journal import Event, Journal
-from strop.core.passes import Pass, Verdict, no, yes
+from strop.core.passes import LEVELS, Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
+from strop.loops.fusion import Steps
 from strop.loops.ir import Nest
 from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.calls import Call
+from strop.plan.constraints import KeepApart, Pin
 from strop.plan.explain import closely, what_holds
+from strop.plan.lowering import ChooseAlgorithm
+from strop.plan.planners import Hooks
 from strop.plan.program import Plan, as_step
 from strop.run import entry, pipeline
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
+from strop.run.load import load
 from strop.run.packed import dense
 from strop.run.pipeline import Compiled, Stages
 from strop.run.profile import Profile, TimedProgram, profile
 from strop.run.program import NativeProgram, compiled_for, without_winograd
 from strop.run.state import State
 from strop.run.variants import Program, Traced, Variant
+from strop.session.saved import SavedSession
+from strop.session.space import Possibility, Preview, fusions, possibilities, preview
 
 if TYPE_CHECKING:
     from torch import nn
@@ -92,6 +106,7 @@ class Session:
     _stages: Stages | None = None
     _program: LiveProgram | None = None
     _edits: tuple[Pass, ...] = ()
+    _undone: tuple[Pass, ...] = ()  # the last one to be undone is the last
     _unedited: Stages | None = None  # before the first edit by hand
     _traced: Traced | None = None
     _arguments: Arguments | str = "nothing was traced"
@@ -104,9 +119,14 @@ class Session:
         options: Options | None = None,
         journal: Journal | None = None,
         threads: int | None = None,
+        *,
+        spec: str = "",
     ) -> None:
-        """Compile, or find the program in the cache. `threads` goes before what the options say."""
-        self.original = module
+        """Compile, or find the program in the cache. `threads` goes before what the options say; `spec` tells how the
+        model can be made again (`package.module:factory`), for scripts."""
+        self.original, self.inputs, self.kwargs, self.spec = module, tuple(inputs), dict(kwargs or {}), spec
+        self._functions = Functions()
+        self.hooks = Hooks()
         self.options = Options.given(options)
         if threads is not None:
             self.options = replace(self.options, threads=threads)
@@ -118,6 +138,12 @@ class Session:
         self.seconds = time.perf_counter() - start
         self.cache_hit = self._program is not None and self._stages is None
         self._step_seconds = _step_seconds(self.journal.events[before:])
+
+    @classmethod
+    def of(cls, spec: str, *, options: Options | None = None, journal: Journal | None = None) -> Session:
+        """The session of a model that is named: a network of the zoo, an ONNX file, `package.module:factory`."""
+        model = load(spec)
+        return cls(model.module, model.inputs, model.kwargs, options, journal, spec=spec)
 
     def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         with self.journal.step("capture"):
@@ -239,6 +265,11 @@ class Session:
     # ---- steering ----------------------------------------------------------------------------------------------------
 
     @property
+    def history(self) -> tuple[Pass, ...]:
+        """Every pass since the captured graph: replaying them makes the same code."""
+        return self.stages.program.history
+
+    @property
     def edits(self) -> tuple[Pass, ...]:
         """What was applied by hand, in order."""
         return self._edits
@@ -246,42 +277,140 @@ class Session:
     def apply(self, *passes: Pass | str) -> None:
         """Transform the program and exchange it under `module`; a refusal is raised and leaves everything as it was.
 
-        Text may hold several passes. Passes on nests come after those that the planner chose for the nest, or take
-        their place after `plain{nest=…}`. All are applied together: only the whole has to be a schedule.
+        Text may hold several passes. Each comes after those that the planner of its level has chosen; those on a nest
+        take their place after `plain{nest=…}`. All are applied together: only the whole has to be a schedule. What
+        was undone can't be redone after that.
         """
-        new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
-        self._steer((*self._edits, *new))
+        self._steer((*self._edits, *_parsed(passes)), ())
 
     def why(self, *passes: Pass | str) -> Verdict:
         """Whether `apply` would take these, and if not, why not. Nothing is changed or recorded, wherever the session
         stands: stages that nobody has looked at yet are made for this answer alone."""
-        new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
-        unseen = Journal()
-        stages = self.__dict__.get("stages") or self._stages or self._made_again(unseen)
         try:
-            pipeline.replanned(self._unedited or stages, unseen, (*self._edits, *new))
+            self._replanned((*self._edits, *_parsed(passes)), Journal())
         except Problem as problem:
             return no(problem.message, problem.where or "")
         return yes()
+
+    def preview(self, *passes: Pass | str) -> Preview:
+        """What `apply` would change: bytes, cycles and nests before and after. No code is made, nothing is recorded."""
+        new = _parsed(passes)
+        after = self._replanned((*self._edits, *new), Journal())
+        return preview(self._seen(Journal()).program, after.program, new)
+
+    def space(self, at: str = "", *, levels: Sequence[Level] = LEVELS) -> list[Possibility]:
+        """What can be applied, and which neighbours can't be fused and why. With the name of a node, a nest or a tensor
+        only what concerns that, each with a preview of what it would change."""
+        found = list(possibilities(dict(self._seen(Journal()).programs), levels, at))
+        if not at:
+            return found
+        return [self._previewed(one) if one.verdict else one for one in found]
+
+    def _previewed(self, one: Possibility) -> Possibility:
+        try:
+            return replace(one, preview=self.preview(one.change))
+        except Problem as problem:
+            return replace(one, verdict=no(problem.message, problem.where or ""))
+
+    def keep_apart(self, a: str, b: str) -> None:
+        """Never fuse these two nests."""
+        self.apply(KeepApart(a, b))
+
+    def pin(self, tensor: str, layout: str) -> None:
+        """Let a tensor lie `channels_last` or `blocked`, whatever that costs."""
+        self.apply(Pin(tensor, layout))
+
+    def algorithm(self, node: str, use: str) -> None:
+        """Compute a node by an algorithm, with its best numbers, or `direct`."""
+        self.apply(ChooseAlgorithm(node, use))
+
+    def fuse(self, a: str, b: str) -> None:
+        """Make one nest of two that the planner has left apart, by whichever kind of fusion is legal."""
+        steps = Steps(self._seen(Journal()).programs["fuse"].nests)
+        verdicts = [(one, one.can(steps)) for one in (*fusions(a, b), *fusions(b, a))]
+        legal = next((one for one, verdict in verdicts if verdict), None)
+        if legal is None:
+            raise Problem("STR301", f"`{a}` and `{b}` cannot be fused: {verdicts[0][1].why}",
+                          help="session.space(name) lists what can be")  # fmt: skip
+        self.apply(legal)
 
     def undo(self) -> None:
         """Take the last pass that was applied back."""
         if not self._edits:
             raise Problem("STR001", "nothing was applied that could be undone")
-        self._steer(self._edits[:-1])
+        self._steer(self._edits[:-1], (*self._undone, self._edits[-1]))
+
+    def redo(self) -> None:
+        """Apply again what was undone last."""
+        if not self._undone:
+            raise Problem("STR001", "nothing was undone that could be done again")
+        self._steer((*self._edits, self._undone[-1]), self._undone[:-1])
+
+    def branch(self) -> Session:
+        """Another session of the same model that goes on from here; each leaves the other as it is."""
+        other = Session(self.original, self.inputs, self.kwargs, self.options, spec=self.spec)
+        other._functions = self._functions
+        other._unedited = self._unedited or self.stages
+        other.__dict__.update(stages=other._unedited)
+        if self._edits:
+            other._steer(self._edits, self._undone)
+        return other
+
+    def _saved(self) -> SavedSession:
+        told = {f.name: getattr(self.options, f.name) for f in fields(self.options)}
+        target, threads = pipeline.target_for(self.options), self.compiled.threads
+        edits = tuple(map(str, self._edits))
+        return SavedSession(self.spec, self._captured.key, told, threads, target.name, edits)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what was done by hand, and to which model, as JSON."""
+        self._saved().write(Path(path))
 
     def script(self) -> str:
-        """The applied passes as text: `Session(model, inputs).apply(script)` does the same again."""
-        return "\n".join(map(str, self._edits))
+        """The session as a Python program that names model, options and target, and does the same again."""
+        return self._saved().script()
 
-    def _steer(self, edits: tuple[Pass, ...]) -> None:
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        module: nn.Module | None = None,
+        inputs: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """The session that a file holds; of the model that it names, unless one is given. Passes are parsed, nothing of
+        the file is executed. The module that it names is imported."""
+        saved = SavedSession.read(Path(path))
+        passes = saved.passes
+        if module is None and not saved.model:
+            raise Problem(
+                "STR306", f"`{path}` does not say how its model is made", help="give the model and its inputs"
+            )
+        options = saved.session_options()
+        made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
+        if made._captured.key != saved.graph:
+            raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",
+                          help="passes by hand name the nodes of one captured graph")  # fmt: skip
+        if passes:
+            made.apply(*passes)
+        return made
+
+    def _seen(self, journal: Journal) -> Stages:
+        """The stages as they are; made for whoever asks where nobody has looked at them yet."""
+        return self.__dict__.get("stages") or self._stages or self._made_again(journal)
+
+    def _replanned(self, edits: Sequence[Pass], journal: Journal) -> Stages:
+        return pipeline.replanned(self._unedited or self._seen(journal), journal, edits, self.hooks)
+
+    def _steer(self, edits: tuple[Pass, ...], undone: tuple[Pass, ...]) -> None:
         unedited = self._unedited or self.stages
-        stages = pipeline.replanned(unedited, self.journal, edits)
-        compiled = pipeline.generate(stages, pipeline.target_for(self.options), self.journal)
+        stages = pipeline.replanned(unedited, self.journal, edits, self.hooks)
+        target = pipeline.target_for(self.options)
+        compiled = pipeline.generate(stages, target, self.journal, known=self._functions)
         assert self._program is not None
         direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
-        self._edits, self._unedited = edits, unedited
+        self._edits, self._undone, self._unedited = edits, undone, unedited
         self.__dict__.update(stages=stages)
         for derived in ("nests", "preparation"):
             self.__dict__.pop(derived, None)
@@ -321,6 +450,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session of {type(self.original).__name__}: {len(self.compiled.steps)} steps>"
+
+
+def _parsed(passes: Sequence[Pass | str]) -> list[Pass]:
+    return [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
 
 
 def _readable(steps: Sequence[Call | LibraryCall]) -> Nests:

@@ -1,0 +1,104 @@
+"""Sessions as files and as scripts: what was done by hand, of which model, with which options.
+
+A file is JSON. It holds text only: passes are parsed, never evaluated, and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from strop.core.config import Options
+from strop.core.passes import Pass
+from strop.core.problem import Problem
+from strop.core.version import __version__
+
+FORMAT, VERSION = "strop session", 1
+
+
+@dataclass(frozen=True)
+class SavedSession:
+    """What has to be known to do the same again."""
+
+    model: str  # `package.module:factory`, a file, or a network of the zoo; empty where nobody told
+    graph: str  # the captured graph's key: passes by hand name its nodes
+    options: dict[str, Any]
+    threads: int
+    target: str
+    edits: tuple[str, ...]
+    strop: str = __version__
+
+    def write(self, path: Path) -> None:
+        """Write the file, or leave what was there."""
+        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n"
+        scratch = path.with_name(f".{path.name}.part")
+        try:
+            scratch.write_text(text, encoding="utf-8")
+            scratch.replace(path)
+        except OSError as error:
+            scratch.unlink(missing_ok=True)
+            raise Problem("STR306", f"`{path}` cannot be written: {error.strerror}") from error
+
+    @staticmethod
+    def read(path: Path) -> SavedSession:
+        """The session that a file holds; a Problem where it does not hold one of this version."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise Problem("STR306", f"`{path}` cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise _unreadable(path, f"it is not JSON ({error})") from error
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+            raise _unreadable(path, "it is something else")
+        version = data.pop("version", None)
+        if version != VERSION:
+            raise Problem("STR306", f"`{path}` holds a session of format {version!r}; this Strop reads {VERSION}",
+                          help="save it again with this version of Strop")  # fmt: skip
+        wanted = {f.name: f.type for f in fields(SavedSession)}
+        if data.keys() != wanted.keys() or not isinstance(data["edits"], list):
+            raise _unreadable(path, "entries are missing, or there are others")
+        kinds: dict[str, type] = {
+            "model": str,
+            "graph": str,
+            "options": dict,
+            "threads": int,
+            "target": str,
+            "strop": str,
+        }
+        wrong = next((name for name, kind in kinds.items() if not isinstance(data[name], kind)), None)
+        if wrong is not None or not all(isinstance(one, str) for one in data["edits"]):
+            raise _unreadable(path, f"`{wrong or 'edits'}` is of another kind")
+        return SavedSession(**{**data, "edits": tuple(data["edits"])})
+
+    @property
+    def passes(self) -> list[Pass]:
+        return [one for text in self.edits for one in Pass.parse_all(text)]
+
+    def session_options(self) -> Options:
+        known = {f.name for f in fields(Options)}
+        unknown = next((name for name in self.options if name not in known), None)
+        if unknown is not None:
+            raise Problem("STR306", f"the saved session has an option `{unknown}`, which this Strop does not know")
+        return Options(**self.options)
+
+    def script(self) -> str:
+        """A Python program that does the same again."""
+        told = {name: value for name, value in self.options.items() if value != getattr(Options(), name)}
+        options = ", ".join(f"{name}={value!r}" for name, value in told.items())
+        if self.model:
+            made = [f"session = strop.Session.of({self.model!r}, options=strop.Options({options}))"]
+        else:
+            made = ["model, inputs = ...  # the model that this session was made of, and its example inputs",
+                    f"session = strop.Session(model, inputs, options=strop.Options({options}))"]  # fmt: skip
+        about = (
+            f"A session of {self.model or 'a model'} for {self.target}, {self.threads} threads (Strop {self.strop})."
+        )
+        lines = [f'"""{about}"""', "", "import strop", "", *made]
+        lines += [f"session.apply({one!r})" for one in self.edits]
+        return "\n".join([*lines, "print(session.summary())"]) + "\n"
+
+
+def _unreadable(path: Path, why: str) -> Problem:
+    return Problem("STR306", f"`{path}` does not hold a session: {why}", help="Session.save(path) writes one")
