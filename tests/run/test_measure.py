@@ -14,8 +14,8 @@ from strop.core.cache import Cache
 from strop.core.config import MEASURE_SECONDS, Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
-from strop.core.target import Target
-from strop.run import measure
+from strop.core.target import TARGETS, Target
+from strop.run import jit, measure
 from strop.run.abroad import compile_abroad, is_abroad
 from strop.run.pipeline import Compiled
 
@@ -85,9 +85,13 @@ def test_code_for_another_family_is_not_run(model):
         strop.compile(model, (torch.randn(1, 3, 16, 16),), target=other, cache=False)
 
 
-def host_family() -> str:
-    from strop.run import jit
+def test_a_shipped_description_of_the_cpu_at_hand_is_not_foreign():
+    here = jit.described_host()
+    own = [name for name, target in TARGETS.items() if target.runs_on(here)]
+    assert own and not any(is_abroad(Options(target=name)) for name in own)
 
+
+def host_family() -> str:
     return jit.described_host().triple.split("-")[0]
 
 
@@ -95,7 +99,7 @@ def host_family() -> str:
 def test_a_model_is_estimated_for_a_machine_that_is_not_at_hand(model, name):
     options = Options(target=name, threads=1, cache=False)
     found = compile_abroad(model, (torch.randn(1, 3, 16, 16),), None, options, Journal())
-    assert is_abroad(options) or name == "znver3"
+    assert is_abroad(options) == (not Target.find(name).runs_on(jit.described_host()))
     assert found.milliseconds > 0
     assert "nothing was run" in found.summary()["target"]
     assert "held by" in found.explain()

@@ -14,7 +14,6 @@ from strop.core.ports import PORTS, Ports
 from strop.core.problem import Problem
 
 KB, MB = 2**10, 2**20
-L3_SHARE = 0.15  # that others leave to us
 
 LINUX_X86 = "x86_64-unknown-linux-gnu"
 LINUX_ARM = "aarch64-unknown-linux-gnu"
@@ -41,6 +40,7 @@ class Target:
     fork_join_us: float = 1.5
     latency: tuple[float, float, float] = (14.0, 50.0, 300.0)  #: cycles until a line of L2, L3, memory is there
     hopped: float = 1.0  #: how much longer lines beyond L2 take in short runs, many of them by turns
+    l3_share: float = 0.15  #: of L3, that others leave to a program from one run to the next
 
     @property
     def vector_bytes(self) -> int:
@@ -91,7 +91,7 @@ class Target:
     @property
     def l3_ours(self) -> float:
         """Bytes that stay in L3 from one run to the next: others use it too."""
-        return L3_SHARE * self.l3
+        return self.l3_share * self.l3
 
     @property
     def key(self) -> str:

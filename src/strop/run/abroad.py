@@ -56,8 +56,7 @@ def is_abroad(options: Options) -> bool:
     """Whether the options name a machine whose code can't be expected to run here."""
     if not options.target:
         return False
-    here, there = jit.described_host(), pipeline.target_for(options)
-    return there.instruction_set != here.instruction_set
+    return not pipeline.target_for(options).runs_on(jit.described_host())
 
 
 def compile_abroad(
