@@ -37,6 +37,8 @@ MEETING = {
     "whole numbers and fractions": "def f(a):\n  return v * a\nf(np.array([1, 2.5]))",
     "whole numbers": "def f(a):\n  return v * a\nf(np.array([1, 2]))",
     "by the builtin type": "def f(a):\n  return v * a\nf(np.zeros(2, float))",
+    "random numbers": "def f(a):\n  return v * a\nf(np.random.rand(2))",
+    "a Variable of one random number": "r = tf.Variable(np.random.randn())\ndef f(a):\n  return r * a\nf(np.array([1.5]))",
     "another parameter": "def f(a, t):\n  return tf.abs(a - t)\nf(np.array([1.5, 2.5]), x)",
     "comparison": "def f(a):\n  return tf.reduce_any(v > a)\nf(np.array([1.5, 2.5]))",
     "multiply": "def f(a):\n  return tf.multiply(v, a)\nf(np.array([1.5, 2.5]))",
@@ -60,6 +62,7 @@ AGREEING = {
     "cast": "def f(a):\n  return v * tf.cast(a, tf.float32)\nf(np.array([1.5, 2.5]))",
     "cast to the same name": "def f(a):\n  a = tf.cast(a, tf.float32)\n  return v * a\nf(np.array([1.5, 2.5]))",
     "matmul": "def f(a):\n  return tf.matmul(w, a)\nf(np.ones([2, 2], np.float32))",
+    "random numbers": "u = tf.Variable(np.random.rand(2))\ndef f(a):\n  return u * a\nf(np.random.rand(2))",
     "a number of an operation": "def f(a):\n  return tf.reduce_sum(a, 0) * 2.0\nf(np.array([1.5, 2.5]))",
 }
 

@@ -162,6 +162,10 @@ class LibraryCalls(Structures):
                 name = str(part.value)
         return applied.args.get(index, name)
 
+    def _given(self, e: ast.Call, applied: Applied) -> Value:
+        asked = self._evaluate(e.args[0], applied)
+        return self._evaluate(e.args[2 if not asked.atoms or asked.is_none() else 1], applied)
+
     def _instance(self, cls: str, e: ast.AST, applied: Applied) -> Object:
         return self.new(applied.at, "instance", cls, id(e))
 
@@ -413,6 +417,7 @@ def dtype_name(value: Value, framework: str = "") -> str | None:
 
 _COMBINATORS: dict[str, Callable[[Any, ast.Call, Applied], Value]] = {
     "arg": LibraryCalls._arg,
+    "given": LibraryCalls._given,
     "new": LibraryCalls._new,
     "instance": LibraryCalls._new,
     "record": LibraryCalls._record,
