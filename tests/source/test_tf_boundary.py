@@ -227,6 +227,10 @@ USELESS = {
     + "m = M()\nm.compile()\nm.fit(tf.ones([2, 2]), tf.ones([2, 2]))\n",
     "dataset": f"import tensorflow as tf\ndef f(t):\n{BODY}d = tf.data.Dataset.from_tensor_slices(tf.ones([4, 2, 2])).map(f)\n",
     "factory": f"import tensorflow as tf\ndef make_mask(t: tf.Tensor):\n{BODY}",
+    "several calls of one function": f"import tensorflow as tf\ndef f(t):\n{BODY}def validate_axioms():\n"
+    "  x = tf.ones([2, 2])\n  return f(x), f(x + 1.0), f(x + 2.0)\nvalidate_axioms()\n",
+    "closures": f"import tensorflow as tf\ndef f(t):\n{BODY}def make():\n  x = tf.ones([2, 2])\n"
+    "  def a():\n    return f(x)\n  def b():\n    return f(x + f(x))\n  return a, b\np, q = make()\np()\nq()\n",
     "no dataset in sight": "import tensorflow as tf\n@tf.function\ndef f():\n  return tf.ones([2]) * 2.0\nf()\n",
     "constant number": "import tensorflow as tf\n@tf.function\ndef f(t, n):\n  for _ in range(n):\n    t = t * 2.0\n  return t\nf(tf.ones([2]), 3)\n",
 }  # fmt: skip

@@ -132,9 +132,11 @@ def _is_made_anew(program: Program, code: Code) -> bool:
 
 
 def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
-    """A loop over data or steps calls it, or several places do, or its name says that it is a step of such a loop.
+    """A loop over data or steps calls it, or several places of a script do, or its name says that it is a step of such
+    a loop.
 
-    What a library's functions call in loops says nothing: users put those functions into graphs as a whole.
+    What a library's functions call in loops says nothing: users put those functions into graphs as a whole. Nor do
+    several calls in a function, which may itself run once.
     """
     if code in seen:
         return False
@@ -145,7 +147,9 @@ def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
     if not callers:
         return any(fnmatch.fnmatchcase(code.short.lower(), pattern) for pattern in SPECULATIVE["tensorflow"])
     driving = [(caller, place) for caller, place in callers if _is_driver(program, caller)]
-    if len(driving) >= MIN_CALLS or any(_repeats(caller, place) for caller, place in driving):
+    if sum(isinstance(caller.node, ast.Module) for caller, _ in driving) >= MIN_CALLS:
+        return True
+    if any(_repeats(caller, place) for caller, place in driving):
         return True
     return any(_runs_often(program, caller, seen) for caller, _ in callers if not is_keras_method(program, caller))
 
