@@ -443,8 +443,9 @@ def _decorator(program: Program, code: Code) -> ast.expr | None:
 
 def _to_eager(program: Program, code: Code, facts: Function) -> Finding | None:
     """Where the function computes nothing, the decorator goes. One that computes gains by its graph, whatever its
-    parameters are; only if a number changes from call to call there is something to say."""
-    if is_test(program, code):
+    parameters are; only if a number changes from call to call there is something to say. One that only raises stands
+    for a method that a class does not offer."""
+    if is_test(program, code) or isinstance(code.body[-1], ast.Raise):
         return None
     varying = [name for name, facts in own_parameters(program, code.id).items() if _varies(facts)]
     if facts.tensor_computation is not False and not varying:

@@ -131,16 +131,17 @@ def _is_made_anew(program: Program, code: Code) -> bool:
     return not _is_driver(program, outer) or not any(_repeats(outer, place) for place in calls)
 
 
-def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
+def _runs_often(program: Program, code: Code, seen: set[tuple[Code, int]], below: int = 0) -> bool:
     """A loop over data or steps calls it, or several places of a script do, or its name says that it is a step of such
     a loop.
 
     What a library's functions call in loops says nothing: users put those functions into graphs as a whole. Nor do
-    several calls in a function, which may itself run once.
+    several calls in a function, which may itself run once. What lies more than one function with tensors below the
+    loop is a part of a part of the step: a graph of its own would be a fragment.
     """
-    if code in seen:
+    if (code, below) in seen or below > 1:
         return False
-    seen.add(code)
+    seen.add((code, below))
     if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short in ("__init__", "build", "main"):
         return False
     callers = [(program.code(caller), place) for caller, place in program.callers(code.id)]
@@ -151,7 +152,8 @@ def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
         return True
     if any(_repeats(caller, place) for caller, place in driving):
         return True
-    return any(_runs_often(program, caller, seen) for caller, _ in callers if not is_keras_method(program, caller))
+    others = [caller for caller, _ in callers if not is_keras_method(program, caller)]
+    return any(_runs_often(program, caller, seen, below + _takes_tensors(program, caller)) for caller in others)
 
 
 def _is_driver(program: Program, code: Code) -> bool:
@@ -165,8 +167,12 @@ def _is_driver(program: Program, code: Code) -> bool:
         return _is_driver(program, code.parent)
     if any(node.entry for node in code.nodes.values()) and not _DRIVING.match(code.short):
         return False
+    return not _takes_tensors(program, code)
+
+
+def _takes_tensors(program: Program, code: Code) -> bool:
     parameters = own_parameters(program, code.id).values()
-    return not any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
+    return any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
 
 
 def _repeats(code: Code, place: Place) -> bool:
