@@ -88,4 +88,5 @@ NAMES: dict[str, str] = {
     "callers_hybrid": "callers-are-graphs",
     "dtype_conflict": "conflicting-dtypes",
     "keras_symbolic": "keras-symbolic",
+    "result": "result-is-no-tensor",
 }

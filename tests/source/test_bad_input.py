@@ -70,6 +70,14 @@ def test_the_line_of_the_trouble_is_told(tmp_path):
     assert files.parse(files.read(str(tmp_path / "b.py"))).line == 2
 
 
+@pytest.mark.parametrize("names", ["k = k", "k = j\nj = k", "k = 2.0 * j\nj = k + 1.0"])
+def test_names_that_go_round_in_circles(names, tmp_path):
+    (tmp_path / "a.py").write_text(
+        f"import torch\n{names}\ndef f(x):\n    return torch.softmax(x @ x.mT * k, -1) @ x\n"
+    )
+    assert not survey([str(tmp_path)], Settings()).skipped
+
+
 def test_the_parser_does_not_warn(tmp_path, recwarn):
     (tmp_path / "a.py").write_text("x = '\\d'\ny = 1 is 1\n")
     files.parse(files.read(str(tmp_path / "a.py")))

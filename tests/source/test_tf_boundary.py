@@ -227,6 +227,11 @@ USELESS = {
     + "m = M()\nm.compile()\nm.fit(tf.ones([2, 2]), tf.ones([2, 2]))\n",
     "dataset": f"import tensorflow as tf\ndef f(t):\n{BODY}d = tf.data.Dataset.from_tensor_slices(tf.ones([4, 2, 2])).map(f)\n",
     "factory": f"import tensorflow as tf\ndef make_mask(t: tf.Tensor):\n{BODY}",
+    "several calls of one function": f"import tensorflow as tf\ndef f(t):\n{BODY}def validate_axioms():\n"
+    "  x = tf.ones([2, 2])\n  return f(x), f(x + 1.0), f(x + 2.0)\nvalidate_axioms()\n",
+    "closures": f"import tensorflow as tf\ndef f(t):\n{BODY}def make():\n  x = tf.ones([2, 2])\n"
+    "  def a():\n    return f(x)\n  def b():\n    return f(x + f(x))\n  return a, b\np, q = make()\np()\nq()\n",
+    "raises only": "import tensorflow as tf\n@tf.function\ndef f(t: tf.Tensor):\n  'no'\n  raise NotImplementedError\n",
     "no dataset in sight": "import tensorflow as tf\n@tf.function\ndef f():\n  return tf.ones([2]) * 2.0\nf()\n",
     "constant number": "import tensorflow as tf\n@tf.function\ndef f(t, n):\n  for _ in range(n):\n    t = t * 2.0\n  return t\nf(tf.ones([2]), 3)\n",
 }  # fmt: skip
@@ -241,6 +246,20 @@ def test_no_edit_is_proposed_where_it_would_not_pay(case: str, tmp_path: Path) -
 def test_test_code_gets_no_edit(tmp_path: Path) -> None:
     (tmp_path / "model_test.py").write_text("import tensorflow as tf\n" + STEP)
     assert not survey([str(tmp_path)], Settings()).findings
+
+
+def test_what_a_step_calls_that_cannot_be_a_graph_gets_an_edit(tmp_path: Path) -> None:
+    source = f"import tensorflow as tf\ndef f(t):\n{BODY}def step(t):\n  print(f(t))\nfor _ in range(9):\n  step(tf.ones([2, 2]))\n"
+    (tmp_path / "p.py").write_text(source)
+    assert [f.function for f in survey([str(tmp_path)], Settings()).findings] == ["f"]
+
+
+def test_a_part_of_a_part_of_a_step_gets_no_edit(tmp_path: Path) -> None:
+    source = f"import tensorflow as tf\ndef f(t):\n{BODY}def part(t):\n  return f(t) * 2.0\n"
+    (tmp_path / "p.py").write_text(
+        source + "def step(t):\n  print(part(t))\nfor _ in range(9):\n  step(tf.ones([2, 2]))\n"
+    )
+    assert [f.function for f in survey([str(tmp_path)], Settings()).findings] == ["part"]
 
 
 def test_a_step_that_a_loop_calls_gets_an_edit(tmp_path: Path) -> None:

@@ -162,6 +162,10 @@ class LibraryCalls(Structures):
                 name = str(part.value)
         return applied.args.get(index, name)
 
+    def _given(self, e: ast.Call, applied: Applied) -> Value:
+        asked = self._evaluate(e.args[0], applied)
+        return self._evaluate(e.args[2 if not asked.atoms or asked.is_none() else 1], applied)
+
     def _instance(self, cls: str, e: ast.AST, applied: Applied) -> Object:
         return self.new(applied.at, "instance", cls, id(e))
 
@@ -341,7 +345,7 @@ class LibraryCalls(Structures):
             word, _, rest = part.partition(":")
             if word == "arg":
                 index, _, name = rest.partition(":")
-                found = dtype_name(applied.args.get(int(index), name))
+                found = dtype_name(applied.args.get(int(index), name), applied.api.framework)
             elif word in ("data", "of"):
                 found = self.data_dtype(applied.args.get(int(rest)), applied.api.framework)
             elif word == "self" and isinstance(applied.receiver, Tensor):
@@ -397,8 +401,8 @@ def _is_symbolic(value: Value) -> bool:
     return False
 
 
-def dtype_name(value: Value) -> str | None:
-    """`tf.float32`, `np.int64`, `"float32"`, `float` as a dtype."""
+def dtype_name(value: Value, framework: str = "") -> str | None:
+    """`tf.float32`, `np.int64`, `"float32"`, `float` as a dtype; the builtin ones are wider in NumPy."""
     if len(value.atoms) != 1:
         return None
     atom = value.atoms[0]
@@ -406,12 +410,14 @@ def dtype_name(value: Value) -> str | None:
         return atom.constant if isinstance(atom.constant, str) else None
     if isinstance(atom, Library):
         last = atom.dotted.rpartition(".")[2]
-        return {"int": "int32", "float": "float32", "str": "string"}.get(last, last)
+        width = "64" if framework == "numpy" else "32"
+        return {"int": f"int{width}", "float": f"float{width}", "str": "string"}.get(last, last)
     return None
 
 
 _COMBINATORS: dict[str, Callable[[Any, ast.Call, Applied], Value]] = {
     "arg": LibraryCalls._arg,
+    "given": LibraryCalls._given,
     "new": LibraryCalls._new,
     "instance": LibraryCalls._new,
     "record": LibraryCalls._record,

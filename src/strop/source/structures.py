@@ -30,6 +30,7 @@ _NUMBERS = {
     "complex": "complex128",
 }
 _TORCH_NUMBERS = {"bool": "bool", "int": "int64", "float": "float32", "complex": "complex64"}
+_NUMPY_NUMBERS = {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}
 
 
 class Structures(Containers):
@@ -128,7 +129,7 @@ class Structures(Containers):
         return None if inner is None else (len(items), *inner)
 
     def data_dtype(self, value: Value, framework: str, depth: int = 6) -> str | None:
-        numbers = _TORCH_NUMBERS if framework == "torch" else _NUMBERS
+        numbers = {"torch": _TORCH_NUMBERS, "numpy": _NUMPY_NUMBERS}.get(framework, _NUMBERS)
         found: set[str | None] = set()
         for atom in value.atoms:
             if isinstance(atom, Tensor):
@@ -141,8 +142,8 @@ class Structures(Containers):
                 found.add(self.data_dtype(self.read_contents(atom), framework, depth - 1))
             else:
                 return None
-        if found == {"int32", "float32"}:
-            return "float32"
+        if found == {numbers["int"], numbers["float"]}:
+            return numbers["float"]
         return found.pop() if len(found) == 1 else None
 
 

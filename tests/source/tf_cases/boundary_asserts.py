@@ -1,5 +1,5 @@
-# An assertion gives None in eager mode, an operation in a graph.
-# check: tensor computes assumed -> to_graph
+# An assertion gives None in eager mode, an operation in a graph, which cannot be returned.
+# check: tensor computes -> no (result)
 import tensorflow as tf
 
 

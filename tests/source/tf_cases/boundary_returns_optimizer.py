@@ -1,5 +1,5 @@
 # An optimizer is handed out, which a graph refuses.
-# prepare: tensor computes assumed -> to_graph
+# prepare: tensor computes -> no (result)
 import tensorflow as tf
 
 

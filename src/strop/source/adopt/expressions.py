@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from strop.source.adopt.architecture import Node
+from strop.source.adopt.architecture import Graph, Node
 from strop.source.adopt.build import (
     Builder,
     Closure,
@@ -41,6 +41,10 @@ class Expressions(Builder):
     """Evaluates expressions to values; an expression that nobody knows becomes an unknown of its parts."""
 
     names: Names
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self._assigned: set[ast.expr] = set()  #: what variables of modules are assigned, while it is evaluated
 
     def call(self, expression: ast.Call) -> Value:
         raise NotImplementedError
@@ -98,13 +102,15 @@ class Expressions(Builder):
     def _elsewhere(self, constant: Constant) -> Value:
         """A module's variable, evaluated where it is assigned."""
         frame = self.frame
-        if len(frame.chain) > 6:
+        if len(frame.chain) > 6 or constant.expression in self._assigned:
             return self.symbol("constant", constant.expression)
         self.frame = Frame(constant.module.code, None, frame.chain)
+        self._assigned.add(constant.expression)
         try:
             return self.evaluate(constant.expression)
         finally:
             self.frame = frame
+            self._assigned.remove(constant.expression)
 
     def _attribute(self, expression: ast.Attribute) -> Value:
         return self.attribute(self.evaluate(expression.value), expression.attr, expression)

@@ -62,6 +62,7 @@ Expressions, evaluated by `library.py`:
     super_method("name", X, …)                     the same, but library methods, too
     attribute(X, "name")  bound(F)                 an attribute; F with `self` bound
     store(X, "key", V)                             X, after V has been joined into what `get("key")` reads from it
+    given(X, Y, Z)                                 Y where the argument X is passed and not None, else Z
     X | Y                                          both may happen
     X or Y                                         Y if X is nothing
 """

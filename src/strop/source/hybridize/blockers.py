@@ -9,12 +9,14 @@ from strop.source.code import Code
 from strop.source.events import Call, Event, Iteration, Other, Read
 from strop.source.facts import Place, Reason
 from strop.source.heap import Object
+from strop.source.hybridize.boundary import refused_result
 from strop.source.hybridize.control import raised
-from strop.source.hybridize.parameters import holds_array, own_parameters
+from strop.source.hybridize.dtypes import conflicts
+from strop.source.hybridize.parameters import holds_array, is_symbolic, own_parameters
 from strop.source.hybridize.syntax import node_at
 from strop.source.interpret import Program
 from strop.source.rules import declare
-from strop.source.values import Const, Primitive, Tensor, Unknown, Value
+from strop.source.values import Const, Primitive, Unknown
 
 EAGER_ONLY = declare(
     "STR138",
@@ -62,16 +64,6 @@ ITERATION = declare(
     operations on the whole tensor.
     """,
 )
-DTYPES = declare(
-    "STR144",
-    "conflicting-dtypes",
-    """A parameter meets an operand of another dtype than its own.
-
-    A Python number, list or NumPy array is converted anew at every operation in eager mode, to the dtype of the tensor
-    that it meets. As an argument of a `tf.function` it is converted once, an array to its own dtype (float64 unless it
-    says otherwise), and the operation then fails. Convert it explicitly with `tf.cast`.
-    """,
-)
 RAISE = declare(
     "STR186",
     "raise-under-tensor",
@@ -82,6 +74,16 @@ RAISE = declare(
 
     Instead of:  if tf.reduce_any(tf.math.is_nan(x)): raise ValueError("not a number")
     Write:       tf.debugging.assert_all_finite(x, "not a number")
+    """,
+)
+RESULT = declare(
+    "STR188",
+    "result-is-no-tensor",
+    """The function returns something that a graph cannot return.
+
+    A `tf.function` gives back tensors, datasets, numbers and structures of these. For an operation (`tf.group`, an
+    assertion, `.op`), an optimizer, a model, a function or an object of a class of your own it raises `TypeError`. A
+    method under `tf.custom_gradient` fails likewise, because its object is taken for a tensor.
     """,
 )
 SYMBOLIC = declare(
@@ -106,7 +108,8 @@ def blockers(program: Program, id: str) -> list[Reason]:
         *(reason for other, chain in reached for reason in _blocking(program, program.code(other), chain)),
         *_iterations(program, id, events),
         *(_stale(program, id, {other for other, _ in reached}) if reads else ()),
-        *_dtypes(program, id),
+        *conflicts(program, id),
+        *_results(program, id),
         *_symbolic(program, id),
     ):
         found.setdefault((reason.code, reason.place), reason)
@@ -251,56 +254,19 @@ def _called_before(program: Program, events: list[Event], model: Object, place: 
     return False
 
 
-def _dtypes(program: Program, id: str) -> Iterator[Reason]:
-    """Parameters that are not tensors yet and meet tensors of different dtypes in operators."""
+def _results(program: Program, id: str) -> Iterator[Reason]:
     code = program.code(id)
-    coerced = {
-        name: facts
-        for name, facts in own_parameters(program, id).items()
-        if any(not isinstance(atom, Tensor) or atom.kind == "array" for atom in facts.value.atoms)
-        and not facts.value.is_unknown()
-    }
-    if not coerced:
-        return
-    operators = {
-        (e.place.line, e.place.column, e.place.end_column): e for e in program.events(id) if isinstance(e, Call)
-    }
-    met: dict[str, dict[str, Place]] = {}
-    for node in code.walk():
-        if not isinstance(node, ast.BinOp):
-            continue
-        for side in (node.left, node.right):
-            if not isinstance(side, ast.Name) or side.id not in coerced:
-                continue
-            place = code.place(node)
-            event = operators.get((place.line, place.column, place.end_column))
-            if event is None or event.receiver is None or not event.args:
-                continue
-            other = event.args[0] if side is node.left else event.receiver
-            for tensor in other.tensors():
-                if tensor.dtype is not None:
-                    met.setdefault(side.id, {}).setdefault(tensor.dtype, place)
-    for name, dtypes in met.items():
-        own = {array.dtype for array in coerced[name].value.arrays() if array.dtype is not None}
-        foreign = sorted(set(dtypes) - own)
-        if len(dtypes) > 1:
-            first, second = sorted(dtypes)[:2]
-            yield Reason(DTYPES, f"`{name}` meets both {first} and {second}", max(dtypes.values()))
-        elif own and foreign:
-            message = f"`{name}` is an array of {min(own)} and meets {foreign[0]}, which fails once it is a tensor"
-            yield Reason(DTYPES, message, dtypes[foreign[0]])
+    if code.decorated("custom_gradient"):
+        if code.receiver() is not None:
+            message = "`tf.custom_gradient` makes a tensor of the object of a method, which fails in a graph"
+            yield Reason(RESULT, message, code.place())
+    elif text := refused_result(program, code):
+        yield Reason(RESULT, f"the result holds {text}, which a graph cannot return", code.place())
 
 
 def _symbolic(program: Program, id: str) -> Iterator[Reason]:
     for name, facts in own_parameters(program, id).items():
         for flow in facts.flows:
-            if _is_symbolic(flow.value):
+            if is_symbolic(flow.value, all):
                 yield Reason(SYMBOLIC, f"`{name}` is a symbolic Keras input in this call", flow.place)
                 break
-
-
-def _is_symbolic(value: Value, depth: int = 3) -> bool:
-    if any(tensor.kind == "symbolic" for tensor in value.tensors()):
-        return True
-    items = [item for atom in value.atoms for item in (getattr(atom, "items", ()) or ()) if isinstance(item, Value)]
-    return bool(depth) and any(_is_symbolic(item, depth - 1) for item in items)

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from strop.source.code import Class, Code
 from strop.source.entries import ancestor_names
 from strop.source.heap import Object
-from strop.source.hybridize.parameters import holds_array, own_parameters
+from strop.source.hybridize.parameters import holds_array, is_symbolic, own_parameters
 from strop.source.interpret import Program
 from strop.source.queries import ParameterFacts
 from strop.source.values import (
+    Atom,
     Bound,
     ClassAtom,
     Const,
@@ -36,6 +37,18 @@ from strop.source.values import (
 _PLAIN_DECORATORS = {"staticmethod", "classmethod", "override", "final", "abstractmethod"}
 #: calls that make a tensor of an array in the same way in eager mode and in a graph
 _CONVERSIONS = {"tensorflow.cast", "tensorflow.convert_to_tensor"}  # `tf.constant` refuses a tensor without value
+#: library objects that no graph returns
+_REFUSED = (
+    "tensorflow.Operation",
+    "tensorflow.Module",
+    "tensorflow.keras.Model",
+    "tensorflow.keras.Sequential",
+    "tensorflow.keras.layers.",
+    "tensorflow.keras.optimizers.",
+    "tensorflow.keras.metrics.",
+    "tensorflow.keras.losses.",
+    "tensorflow.train.",
+)
 _RAISES = ("assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertRaisesWithPredicateMatch", "raises")
 
 
@@ -105,6 +118,46 @@ def _object(program: Program, obj: Object, depth: int) -> Iterator[str]:
         yield f"objects of `{obj.cls}`"
 
 
+def refused_result(program: Program, code: Code) -> str:
+    """The part of the result that makes every call of a graph fail; empty where a call may succeed."""
+    found = {_refused(program, node.result) for node in code.nodes.values()}
+    return min(found, default="") if all(found) else ""
+
+
+def _refused(program: Program, value: Value, depth: int = 3) -> str:
+    """What a value is, on every path, that is neither a tensor nor can become one."""
+    found = {_refused_atom(program, atom, depth) for atom in value.atoms}
+    return min(found, default="") if all(found) else ""
+
+
+def _refused_atom(program: Program, atom: Atom, depth: int) -> str:
+    if isinstance(atom, (Function, Bound, Partial)):
+        return "a function"
+    if isinstance(atom, Tuple):
+        return next((text for item in atom.items if depth and (text := _refused(program, item, depth - 1))), "")
+    if isinstance(atom, Object) and atom.kind == "instance":
+        if isinstance(atom.cls, str):
+            return f"an object of `{atom.cls}`" if atom.cls.startswith(_REFUSED) else ""
+        return f"an object of `{atom.cls.name}`" if _is_plain(program, atom.cls) else ""
+    return ""
+
+
+def _is_plain(program: Program, cls: Class) -> bool:
+    """A class that is known through and through, and has nothing that would make its objects structures or tensors."""
+    if any("dataclass" not in ast.unparse(decorator) for decorator in cls.node.decorator_list):
+        return False
+    members = {n.name for n in cls.node.body if isinstance(n, ast.FunctionDef)}
+    if any(name == "__array__" or name.startswith("__tf_") for name in members):
+        return False
+    for value in program.bases.get(cls, ()):
+        for atom in value.atoms:
+            if isinstance(atom, Library) and atom.dotted.startswith(("builtins.object", "abc.", *_REFUSED)):
+                continue
+            if not isinstance(atom, ClassAtom) or atom.cls is cls or not _is_plain(program, atom.cls):
+                return False
+    return True
+
+
 def _is_named_tuple(program: Program, cls: Class) -> bool:
     return any(
         name.rpartition(".")[2] in ("NamedTuple", "namedtuple", "tuple") for name in ancestor_names(program, cls)
@@ -123,6 +176,8 @@ def _arguments(program: Program, code: Code) -> Iterator[str]:
             yield f"`{name}` may be a tensor where callers pass a NumPy array: `tf.function` makes one of it"
         if any(atom.kind == "variable" for atom in facts.value.tensors()) and _assigns(program, code, name):
             yield f"`{name}` is a `tf.Variable`: one of Keras comes as a tensor, which cannot be assigned to"
+        if is_symbolic(facts.value, any):
+            yield f"`{name}` is no symbolic Keras input in any call: `tf.function` refuses those"
         if facts.value.is_unknown() and (facts.value.holds_tensor() or holds_array(facts.value)):
             yield f"`{name}` is a tensor in calls, too, that the scan cannot follow"
 

@@ -11,6 +11,7 @@ determined.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from strop.source.effects import Effects
@@ -118,6 +119,15 @@ def holds_array(value: Value, depth: int = 3) -> bool:
         if _is_container(atom) and holds_array(atom.contents(), depth - 1):
             return True
     return False
+
+
+def is_symbolic(value: Value, quantifier: Callable[[Iterable[bool]], bool], depth: int = 3) -> bool:
+    """Whether all tensors of a value, or any, are inputs of Keras' functional models, alone or inside tuples."""
+    found = [tensor.kind == "symbolic" for tensor in value.tensors()]
+    for atom in value.atoms if depth else ():
+        if isinstance(atom, Tuple):
+            found += [is_symbolic(item, quantifier, depth - 1) for item in atom.items if item.holds_tensor()]
+    return bool(found) and quantifier(found)
 
 
 def _is_container(atom: Atom) -> bool:

@@ -7,6 +7,7 @@
         and one can be inferred                                                                → add_signature
     P6  graph function, a tensor parameter but no tensor computation, no side effects          → to_eager
 
+Rows P2 to P6 are for functions without an `input_signature`: one that has it keeps it.
 P3 becomes `lift_primitive` when the primitive is provably used in tensor arithmetic of its own dtype only; otherwise
 lifting is mentioned in the reason. P4 is proposed only where signatures are asked for. A function that passes no row
 keeps its form: `no_benefit` when a graph would bring nothing (no tensor parameter, no tensor computation, only graph
@@ -236,6 +237,10 @@ def _graph_function(program: Program, id: str, facts: Function, found: Evidence)
         return "keep"
     if facts.side_effects is None:
         return "unknown"
+    if signature.has_signature(program, id):
+        message = "its signature makes tensors of what callers pass, and is what an exported model offers"
+        facts.reasons.append(Reason(OPTIMAL, message, code.place()))
+        return "keep"
     if facts.tensor_parameter is False:
         facts.reasons.append(Reason(NO_TENSORS, "P2: a graph function without a tensor parameter", code.place()))
         return "to_eager"
@@ -253,8 +258,7 @@ def _graph_function(program: Program, id: str, facts: Function, found: Evidence)
         return "keep"
     if facts.recursive is None:
         return "unknown"
-    if not signature.has_signature(program, id):
-        facts.signature = signature.infer(program, id, tensorflow_name(program, code))
+    facts.signature = signature.infer(program, id, tensorflow_name(program, code))
     if facts.signature is not None:
         facts.reasons.append(
             Reason(ADD_SIGNATURE, "P4: callers agree on dtypes, one graph can serve them all", code.place())
@@ -316,7 +320,9 @@ def can_lift(program: Program, id: str, name: str) -> bool:
 
 
 def _only_graph_callers(program: Program, code: Code, seen: set[Code]) -> bool:
+    """Whether everything that calls a function, and is called itself, is a graph function or called by one."""
     callers = [program.code(caller) for caller, _ in program.callers(code.id)]
+    callers = [caller for caller in callers if _is_called(program, caller)] or callers
     if not callers or code in program.escaped or any(node.entry for node in code.nodes.values()):
         return False
     seen.add(code)
@@ -325,6 +331,10 @@ def _only_graph_callers(program: Program, code: Code, seen: set[Code]) -> bool:
         for caller in callers
         if caller is not code
     )
+
+
+def _is_called(program: Program, code: Code) -> bool:
+    return isinstance(code.node, ast.Module) or bool(program.callers(code.id)) or code in program.escaped
 
 
 def _becomes_graph(program: Program, id: str, facts: Function) -> list[str]:
@@ -433,8 +443,9 @@ def _decorator(program: Program, code: Code) -> ast.expr | None:
 
 def _to_eager(program: Program, code: Code, facts: Function) -> Finding | None:
     """Where the function computes nothing, the decorator goes. One that computes gains by its graph, whatever its
-    parameters are; only if a number changes from call to call there is something to say."""
-    if is_test(program, code):
+    parameters are; only if a number changes from call to call there is something to say. One that only raises stands
+    for a method that a class does not offer."""
+    if is_test(program, code) or isinstance(code.body[-1], ast.Raise):
         return None
     varying = [name for name, facts in own_parameters(program, code.id).items() if _varies(facts)]
     if facts.tensor_computation is not False and not varying:

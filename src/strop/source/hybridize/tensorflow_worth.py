@@ -131,23 +131,29 @@ def _is_made_anew(program: Program, code: Code) -> bool:
     return not _is_driver(program, outer) or not any(_repeats(outer, place) for place in calls)
 
 
-def _runs_often(program: Program, code: Code, seen: set[Code]) -> bool:
-    """A loop over data or steps calls it, or several places do, or its name says that it is a step of such a loop.
+def _runs_often(program: Program, code: Code, seen: set[tuple[Code, int]], below: int = 0) -> bool:
+    """A loop over data or steps calls it, or several places of a script do, or its name says that it is a step of such
+    a loop.
 
-    What a library's functions call in loops says nothing: users put those functions into graphs as a whole.
+    What a library's functions call in loops says nothing: users put those functions into graphs as a whole. Nor do
+    several calls in a function, which may itself run once. What lies more than one function with tensors below the
+    loop is a part of a part of the step: a graph of its own would be a fragment.
     """
-    if code in seen:
+    if (code, below) in seen or below > 1:
         return False
-    seen.add(code)
+    seen.add((code, below))
     if isinstance(code.node, (ast.Module, ast.ClassDef)) or code.short in ("__init__", "build", "main"):
         return False
     callers = [(program.code(caller), place) for caller, place in program.callers(code.id)]
     if not callers:
         return any(fnmatch.fnmatchcase(code.short.lower(), pattern) for pattern in SPECULATIVE["tensorflow"])
     driving = [(caller, place) for caller, place in callers if _is_driver(program, caller)]
-    if len(driving) >= MIN_CALLS or any(_repeats(caller, place) for caller, place in driving):
+    if sum(isinstance(caller.node, ast.Module) for caller, _ in driving) >= MIN_CALLS:
         return True
-    return any(_runs_often(program, caller, seen) for caller, _ in callers if not is_keras_method(program, caller))
+    if any(_repeats(caller, place) for caller, place in driving):
+        return True
+    others = [caller for caller, _ in callers if not is_keras_method(program, caller)]
+    return any(_runs_often(program, caller, seen, below + _takes_tensors(program, caller)) for caller in others)
 
 
 def _is_driver(program: Program, code: Code) -> bool:
@@ -161,8 +167,12 @@ def _is_driver(program: Program, code: Code) -> bool:
         return _is_driver(program, code.parent)
     if any(node.entry for node in code.nodes.values()) and not _DRIVING.match(code.short):
         return False
+    return not _takes_tensors(program, code)
+
+
+def _takes_tensors(program: Program, code: Code) -> bool:
     parameters = own_parameters(program, code.id).values()
-    return not any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
+    return any(p.value.is_tensor() or (p.hint is not None and p.hint.is_tensor()) for p in parameters)
 
 
 def _repeats(code: Code, place: Place) -> bool:

@@ -94,6 +94,7 @@ def hazards(program: Program, id: str) -> list[str]:
     found.update(dict.fromkeys(crossing(program, code)))
     found.update(dict.fromkeys(_weak_receiver(program, code)))
     found.update(dict.fromkeys(_keras_call(program, code)))
+    found.update(dict.fromkeys(_replica(program, code, set())))
     return list(found)
 
 
@@ -250,6 +251,32 @@ def _keras_call(program: Program, code: Code) -> Iterator[str]:
         traced = any(_holds_layers(program, cell.value, 2) for cell in cells)
     if traced:
         yield f"`build()` has made the variables of `{code.cls.name}` before gradients of them are taken"
+
+
+def _replica(program: Program, code: Code, seen: set[Code]) -> Iterator[str]:
+    """What `Strategy.run` runs on every replica: a graph of its own in there refuses optimizers and reductions."""
+    seen.add(code)
+    for caller, place in program.callers(code.id):
+        if (place.file, place.line, place.column) in _replicated(program):
+            yield f"nothing that `Strategy.run` runs at {place} needs other replicas: they cannot meet in this graph"
+        elif program.code(caller) not in seen:
+            yield from _replica(program, program.code(caller), seen)
+
+
+_runs: WeakKeyDictionary[Program, set[tuple[str, int, int]]] = WeakKeyDictionary()
+
+
+def _replicated(program: Program) -> set[tuple[str, int, int]]:
+    """Where the program calls `Strategy.run`."""
+    found = _runs.get(program)
+    if found is None:
+        found = _runs[program] = set()
+        for code in program.codes():
+            for event in program.events(code.id) if code.nodes else ():
+                apis = [program.apis.find(target) for target in event.targets] if isinstance(event, Call) else []
+                if any(api is not None and api.extra.get("replicas") for api in apis):
+                    found.add((event.place.file, event.place.line, event.place.column))
+    return found
 
 
 def _is_keras(program: Program, cls: Class) -> bool:

@@ -1,0 +1,85 @@
+"""Arrays that meet tensors of another dtype: eager mode converts them there, a graph has converted them before.
+
+A Python number, list or NumPy array that an operation takes beside a tensor becomes a tensor of that one's dtype. As an
+argument of a `tf.function` an array becomes a tensor of its own dtype, before any operation sees it, and operations
+refuse tensors of two dtypes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from strop.source.code import Code
+from strop.source.events import Call
+from strop.source.facts import Place, Reason
+from strop.source.hybridize.parameters import own_parameters
+from strop.source.hybridize.syntax import node_at
+from strop.source.interpret import Program
+from strop.source.rules import declare
+from strop.source.values import Tensor, Value
+
+DTYPES = declare(
+    "STR144",
+    "conflicting-dtypes",
+    """A parameter meets an operand of another dtype than its own.
+
+    A Python number, list or NumPy array is converted anew at every operation in eager mode, to the dtype of the tensor
+    that it meets. As an argument of a `tf.function` it is converted once, an array to its own dtype (float64 unless it
+    says otherwise), and the operation then fails. Convert it explicitly with `tf.cast`.
+    """,
+)
+
+
+def conflicts(program: Program, id: str) -> Iterator[Reason]:
+    """Parameters that are not tensors yet and meet tensors of other dtypes in one operation."""
+    code = program.code(id)
+    coerced = {
+        name: facts.value
+        for name, facts in own_parameters(program, id).items()
+        if any(not isinstance(atom, Tensor) or atom.kind == "array" for atom in facts.value.atoms)
+        and not facts.value.is_unknown()
+    }
+    met: dict[str, dict[str, Place]] = {}
+    for name, partners, place in _operands(program, code, set(coerced)) if coerced else ():
+        for tensor in (tensor for partner in partners for tensor in partner.tensors()):
+            if tensor.dtype is not None:
+                met.setdefault(name, {}).setdefault(tensor.dtype, place)
+    for name, dtypes in met.items():
+        own = {array.dtype for array in coerced[name].arrays() if array.dtype is not None}
+        foreign = sorted(set(dtypes) - own)
+        if len(dtypes) > 1:
+            first, second = sorted(dtypes)[:2]
+            yield Reason(DTYPES, f"`{name}` meets both {first} and {second}", max(dtypes.values()))
+        elif own and foreign:
+            message = f"`{name}` is an array of {min(own)} and meets {foreign[0]}, which fails once it is a tensor"
+            yield Reason(DTYPES, message, dtypes[foreign[0]])
+
+
+def _operands(program: Program, code: Code, names: set[str]) -> Iterator[tuple[str, list[Value], Place]]:
+    """Where one of `names` is an operand and no tensor yet, and the other operands of that operation."""
+    for event in program.events(code.id):
+        if not isinstance(event, Call):
+            continue
+        node = node_at(program, code, event.place)
+        if isinstance(node, ast.BinOp):
+            written = [node.left, node.right]
+        elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
+            written = [node.left, node.comparators[0]]
+        elif isinstance(node, ast.Call) and _wants_one_dtype(program, event):
+            written = [*node.args, *(k.value for k in sorted(node.keywords, key=lambda k: k.arg or ""))]
+        else:
+            continue
+        values = [*event.args, *(value for _, value in event.kwargs)]
+        if not isinstance(node, ast.Call):
+            values = [event.receiver, *values] if event.receiver is not None else []
+        if len(values) != len(written):
+            continue
+        for at, side in enumerate(written):
+            if isinstance(side, ast.Name) and side.id in names and not values[at].only_tensors():
+                yield side.id, [value for other, value in enumerate(values) if other != at], event.place
+
+
+def _wants_one_dtype(program: Program, event: Call) -> bool:
+    found = [program.apis.find(target) for target in event.targets]
+    return bool(found) and all(api is not None and api.extra.get("one_dtype") for api in found)
