@@ -134,7 +134,8 @@ class Bench:
     seconds: float = 30.0
     timeout: float = 900.0
     report: Report = field(default_factory=Report)
-    _bases: dict[str, float | None] = field(default_factory=dict)
+    _bases: dict[tuple[str, ...], float | None] = field(default_factory=dict)
+    _imported: tuple[str, ...] = ()  # by the code of the model that is being measured
 
     def run(self, models: Sequence[str]) -> list[Row]:
         with tempfile.TemporaryDirectory(prefix="strop-bench-") as folder, _interruptible():
@@ -190,8 +191,11 @@ class Bench:
         return children
 
     def _base(self, name: str, folder: Path) -> float | None:
-        """What a contender's process holds with a model of one layer; measured once."""
-        if name not in self._bases:
+        """What a contender's process holds with a model of one layer and the modules that the model's own code imports
+        (`transformers`), which an exported model does without; measured once."""
+        modules = () if CONTENDERS[name].exported else self._imported
+        key = (name, *modules)
+        if key not in self._bases:
             place = folder / "one-layer"
             with ExitStack() as stack:
                 try:
@@ -201,15 +205,17 @@ class Bench:
                         eager.ask("survey", export=any(CONTENDERS[each].exported for each in self.contenders))
                         self._start(stack, "eager", ONE_LAYER, place).ask("prepare")
                     child = self._start(stack, name, ONE_LAYER, place)
+                    child.ask("import", modules=modules)
                     child.ask("prepare")
-                    self._bases[name] = child.ask("turn", seconds=0.0, calls=1)["steady_rss_mb"]
+                    self._bases[key] = child.ask("turn", seconds=0.0, calls=1)["steady_rss_mb"]
                 except Failed:
-                    self._bases[name] = None
-        return self._bases[name]
+                    self._bases[key] = None
+        return self._bases[key]
 
     def _survey(self, rows: dict[str, Row], folder: Path) -> str:
         """Fill in GFLOP and write the export; what kept the export from being written, if anything did."""
         model = next(iter(rows.values())).model
+        self._imported = ()
         export = any(CONTENDERS[name].exported and not CONTENDERS[name].missing() for name in rows)
         self.report.progress(f"{model}: counting" + (" and exporting" if export else ""))
         with ExitStack() as stack:
@@ -217,6 +223,7 @@ class Bench:
                 answer = self._start(stack, "survey", model, folder).ask("survey", export=export)
             except Failed as failure:
                 return str(failure)
+        self._imported = tuple(answer["imported"])
         for row in rows.values():
             row.gflop, row.weights_mb = answer["gflop"], answer["weights_mb"]
         return str(answer["export_error"] or "")

@@ -1,8 +1,8 @@
 """A contender's own process: pinned, told over a pipe when it is its turn, answering with times.
 
 One line of JSON in, one out: `prepare` (load, compile, compare with the reference), `turn` (time calls), `exit`; and
-for a process that is no contender: `peak` (measure the machine), `survey` (count and export the model). Whatever
-libraries print goes to standard error, never between the answers.
+for a process that is no contender: `peak` (measure the machine), `survey` (count and export the model), `import` (what a
+model's code imports, for a process that shows what a contender starts from). Whatever libraries print goes to standard error, never between the answers.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from strop.core.problem import Problem
-from strop.run import check
+from strop.run import check, zoo
 from strop.run.bench_memory import weight_bytes
-from strop.run.contenders import CONTENDERS, Task, export_onnx, load_model
+from strop.run.contenders import CONTENDERS, WEIGHTS, Task, export_onnx, load_model
 from strop.run.resident import peak_rss_mb, resident_mb
 
 REFERENCE = "reference.npz"
@@ -52,6 +54,8 @@ def serve(order: dict[str, Any], requests: IO[str], answers: IO[str]) -> None:
                     answer = _peak(order["threads"])
                 case "survey":
                     answer = _survey(_task(order), export=request["export"])
+                case "import":
+                    answer = _import(request["modules"])
                 case "prepare":
                     call, answer = _prepare(_task(order))
                 case _:
@@ -84,11 +88,18 @@ def _peak(threads: int) -> dict[str, Any]:
 
 def _survey(task: Task, *, export: bool) -> dict[str, Any]:
     """What is known of a model before anything is timed, in a process of its own: no contender's memory grows by it."""
+    import torch
+
     from strop.run.flops import count_flops
 
-    model, args, kwargs = load_model(task.model)
+    before = set(sys.modules)
+    model, args, kwargs = load_model(task)
+    imported = [name for name in sys.modules if name not in before]
     answer: dict[str, Any] = {"gflop": count_flops(model, args, kwargs) / 1e9, "export_error": None}
+    answer["imported"] = [name for name in imported if not name.startswith("strop.")]
     answer["weights_mb"] = weight_bytes(model) / 2**20
+    if task.model in zoo.NAMES:
+        torch.save(model.state_dict(), task.folder / WEIGHTS)
     if export:
         try:
             export_onnx(task)
@@ -96,6 +107,14 @@ def _survey(task: Task, *, export: bool) -> dict[str, Any]:
             traceback.print_exc()
             answer["export_error"] = describe(failure)
     return answer
+
+
+def _import(modules: Sequence[str]) -> dict[str, Any]:
+    """Import what the code of a model imports; not every entry of `sys.modules` is the name of a module."""
+    for name in modules:
+        with suppress(Exception):
+            import_module(name)
+    return {}
 
 
 def _prepare(task: Task) -> tuple[Callable[[], Any], dict[str, Any]]:
