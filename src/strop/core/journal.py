@@ -57,8 +57,8 @@ class Event:
 class Journal:
     """An append-only list of events. Several threads may write to one journal; steps nest per thread.
 
-    Events outlive the compilation that they tell of. As objects of their own they would lie strewn among its short-lived
-    ones, and each would keep a page of Python's allocator (a megabyte) from being given back: they are held in one
+    Events outlive the compilation that they tell of. As objects of their own they would lie strewn among those that
+    do not, and each would keep a page of Python's allocator (a megabyte) from being given back: they are held in one
     block of bytes, and read from it when somebody looks.
 
     `on_step` is told the name of each step as it begins, for whoever shows progress.

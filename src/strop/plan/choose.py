@@ -29,6 +29,7 @@ from strop.plan.parameters import Packing, divide
 from strop.plan.recipe import Recipe
 from strop.plan.schedule import schedule
 from strop.plan.strips import Strips, in_strips, together
+from strop.plan.through import through_packed
 
 
 @dataclass
@@ -69,9 +70,11 @@ def plan(
     edits: Sequence[Pass] = (),
     layouts: Layouts = "joint",
     check: bool = False,
+    release: bool = False,
 ) -> Plan:
     """Choose for the whole program. `edits` are passes on nests, by hand, after those that are chosen for them. With
-    `check`, the nests are verified once they have layouts."""
+    `check`, the nests are verified once they have layouts. With `release`, packed copies stand in for parameters of
+    which little is read as it is."""
     once, steps = split_parameters(list(lowered.nests))
     scheduler = _Scheduler(target, threads, pack, journal, edits)
     chosen = choose_layouts(steps, lowered.layouts, target.lanes("f32"), scheduler.price, layouts)
@@ -90,6 +93,10 @@ def plan(
         copies, calls = scheduler.calls(step)
         prepare += copies
         made += calls
+    for position, nest in through_packed(made, prepare).items() if release else ():
+        journal.add("choice", nest.name, "reads a parameter through its packed copy, so that the parameter can go")
+        copies, (made[position],) = scheduler.calls(nest)
+        prepare += copies
     scheduler.check_names()
     library = {b for step in made if isinstance(step, LibraryCall) for b in step.outputs}
     groups: Mapping[int, Strips] = {}

@@ -1,8 +1,9 @@
 """A contender's own process: pinned, told over a pipe when it is its turn, answering with times.
 
 One line of JSON in, one out: `prepare` (load, compile, compare with the reference), `turn` (time calls), `exit`; and
-for a process that is no contender: `peak` (measure the machine), `survey` (count and export the model), `import` (what a
-model's code imports, for a process that shows what a contender starts from). Whatever libraries print goes to standard error, never between the answers.
+for a process that is no contender: `peak` (measure the machine), `survey` (count and export the model), `import` (what
+a model's code imports, for a process that shows what a contender starts from). Whatever libraries print goes to
+standard error, never between the answers.
 """
 
 from __future__ import annotations

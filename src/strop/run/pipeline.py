@@ -219,6 +219,7 @@ def plan_stages(
             edits=rest,
             layouts=options.layouts,
             check=options.check,
+            release=options.release,
         )
     if options.check:
         _verify_plan(planned)
