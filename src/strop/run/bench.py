@@ -26,10 +26,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from strop.core.problem import Problem
-from strop.run import zoo
+from strop.run import check, zoo
 from strop.run.bench_memory import ONE_LAYER
 from strop.run.bench_report import Report, Row
+from strop.run.bench_worker import outputs_of
 from strop.run.contenders import CONTENDERS, DEFAULT
 from strop.run.onnx_spec import onnx_file
 
@@ -185,7 +188,8 @@ class Bench:
                 row.error = str(failure)
                 child.close()
                 continue
-            row.compile_s, row.max_rel_error = answer["compile_s"], answer["max_rel_error"]
+            row.compile_s = answer["compile_s"]
+            row.max_rel_error = _difference(folder / outputs_of(name), folder / outputs_of("eager"))
             row.base_rss_mb = self._base(name, folder.parent)
             children[name] = child
         return children
@@ -251,6 +255,11 @@ class Bench:
         child = Child.start(contender, model, self.threads, folder, self.timeout)
         stack.callback(child.close)
         return child
+
+
+def _difference(outputs: Path, reference: Path) -> float:
+    with np.load(outputs) as made, np.load(reference) as wanted:
+        return check.max_rel_error([made[key] for key in made.files], [wanted[key] for key in wanted.files])
 
 
 def machine(threads: int, peak: float) -> dict[str, Any]:
