@@ -27,6 +27,10 @@ from torch import nn
 def tiny():
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)), (torch.randn(2, 8),)
 
+def importing():
+    import heavy_for_the_bench
+    return tiny()
+
 class Bad(nn.Module):
     def __init__(self, act):
         super().__init__()
@@ -50,9 +54,10 @@ def hangs():
 
 
 @pytest.fixture
-def networks(tmp_path):
+def networks(tmp_path, monkeypatch):
     path = tmp_path / "networks.py"
     path.write_text(NETWORKS)
+    monkeypatch.syspath_prepend(tmp_path)  # the children's, too
     return path
 
 
@@ -74,6 +79,14 @@ def test_a_factory_of_ones_own(networks, tmp_path):
     assert row["weights_mb"] == pytest.approx(4 * (8 * 16 + 16 + 16 * 4 + 4) / 2**20)
     assert -50 < row["beyond_mb"] < 50  # a network of a few microseconds takes nothing to speak of
     assert 0 < row["fraction_of_peak"] < 1
+
+
+def test_what_the_code_of_a_model_imports_is_not_charged_to_it(networks, tmp_path):
+    """The modules of `importing` hold 100 MB."""
+    (tmp_path / "heavy_for_the_bench.py").write_text("import numpy\nheld = numpy.ones(100 * 2**17)\n")
+    _, _, rows = measure(networks, "importing", tmp_path, contenders=["eager"])
+    row = rows["eager"]
+    assert row["steady_rss_mb"] > 100 and -50 < row["beyond_mb"] < 50
 
 
 def test_a_network_that_raises_gets_its_reason(networks, tmp_path):

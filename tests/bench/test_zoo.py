@@ -9,6 +9,7 @@ import torch
 from strop.core.problem import Problem
 from strop.run import zoo
 from strop.run.check import max_rel_error
+from strop.run.zoo import weights
 
 
 @pytest.fixture(scope="module", params=zoo.NAMES)
@@ -79,3 +80,20 @@ def test_an_unknown_name_suggests_the_nearest():
 def test_listing_the_zoo_does_not_import_torch():
     code = "import sys; from strop.run import zoo; assert len(zoo.NAMES) == 14; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_stored_weights_are_taken_instead_of_made_up_ones(tmp_path, monkeypatch):
+    file = tmp_path / "weights.pt"
+    first, _ = zoo.load("unet")
+    torch.save(first.state_dict(), file)
+    monkeypatch.setattr(weights, "_calibrate", lambda *_: pytest.fail("the network was run"))
+    with weights.stored(file):
+        second, _ = zoo.load("unet")
+    assert not second.training and not any(p.requires_grad for p in second.parameters())
+    assert all(torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values()))
+
+
+def test_without_a_file_weights_are_made_up(tmp_path):
+    with weights.stored(tmp_path / "none.pt"):
+        model, _ = zoo.load("dlrm")
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), zoo.load("dlrm")[0].parameters()))

@@ -1,10 +1,11 @@
+import gc
 import json
 import threading
 import warnings
 
 import pytest
 
-from strop.core.journal import Journal, StropWarning
+from strop.core.journal import Event, Journal, StropWarning
 
 
 def test_steps_are_timed_and_stand_before_what_happened_in_them():
@@ -41,6 +42,29 @@ def test_json_holds_every_event_even_with_odd_data():
     journal.add("choice", "conv1", "tile 6×16", tile=(6, 16), where=object)
     (event,) = json.loads(journal.to_json())
     assert event["data"]["tile"] == [6, 16] and "object" in event["data"]["where"]
+
+
+def test_data_that_cannot_be_pickled_is_told_by_its_text():
+    journal = Journal()
+    journal.add("choice", "conv1", "tile 6×16", by=lambda: None)
+    assert "lambda" in journal.events[0].data["by"]
+
+
+def test_what_is_recorded_does_not_change_with_what_it_was_made_of():
+    journal, sizes = Journal(), [1]
+    journal.add("note", "conv1", sizes=sizes)
+    sizes.append(2)
+    assert journal.events[0].data["sizes"] == [1]
+
+
+def test_events_are_no_objects_until_somebody_looks():
+    def objects():
+        return sum(type(found) is Event for found in gc.get_objects())
+
+    journal, before = Journal(), objects()
+    with journal.step("fuse"):
+        journal.add("fusion", "conv1", "took relu1 as its epilogue", saved_bytes=10)
+    assert objects() == before and len(journal.events) == 2
 
 
 def test_explain_groups_what_is_said_of_many():

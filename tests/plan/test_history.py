@@ -107,6 +107,21 @@ def _flat(loaded: tuple[nn.Module, tuple[torch.Tensor, ...]]) -> tuple[nn.Module
     return (module, *inputs)  # type: ignore[return-value]
 
 
+def test_replaying_the_history_reads_the_same_packed_copies() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(640, 32)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return self.table(tokens) @ self.table.weight.mT
+
+    graph = captured(Tied(), torch.arange(6))
+    stages = pipeline.run_stages(graph, Target.find("znver4"), Options(cache=False, release=True), Journal(), 1)
+    assert any(one.title == "readpacked" for one in stages.program.history)
+    assert code(replayed(stages)) == code(stages.program)
+
+
 def test_one_pass_after_the_other_makes_what_all_together_make() -> None:
     """Passes of a kind share work when several are applied at once; with `check` each is asked and applied alone. Only
     the whole of a schedule can be emitted."""

@@ -26,11 +26,11 @@ from strop.run.release import Released
 class Tied(nn.Module):
     """An embedding that is read row by row, and packed as the weight of the last layer."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = 50) -> None:
         super().__init__()
-        self.rows = nn.Embedding(50, 64)
+        self.rows = nn.Embedding(rows, 64)
         self.inner = nn.Linear(64, 64)
-        self.last = nn.Linear(64, 50, bias=False)
+        self.last = nn.Linear(64, rows, bias=False)
         self.last.weight = self.rows.weight
 
     def forward(self, index: Tensor) -> Tensor:
@@ -78,8 +78,23 @@ def test_packed_weights_are_freed_and_calls_go_on(make: Callable[[], nn.Module],
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("rows", [50, 48])  # a whole number of blocks in the packed copy, and a part of one at its end
+def test_few_rows_are_read_through_the_packed_copy(rows: int) -> None:
+    model, index = Tied(rows).eval(), torch.tensor([0, 4, 17, rows - 1])
+    wanted = model(index)
+    watched = weakref.ref(model.rows.weight.untyped_storage())
+    fast = compiled(model, index, check=True)
+    gc.collect()
+    assert {"rows.weight", "last.weight"} <= released(model) and watched() is None
+    for given in (index, index.flip(0)):
+        torch.testing.assert_close(fast(given), wanted if given is index else wanted.flip(0), rtol=1e-4, atol=1e-5)
+    with pytest.raises(IndexError):
+        fast(torch.tensor([0, 4, rows, 1]))
+
+
+@torch.no_grad()
 def test_what_is_read_as_it_is_stays() -> None:
-    model, index = Tied().eval(), torch.tensor([3, 4, 5, 6])
+    model, index = Tied().eval(), torch.arange(40)
     wanted = model(index)
     fast = compiled(model, index)
     assert not {"rows.weight", "last.weight"} & released(model)

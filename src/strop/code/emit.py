@@ -52,7 +52,10 @@ class Function:
 
 def emit(nest: Nest, name: str, target: Target) -> Function:
     """The LLVM function of a scheduled nest."""
-    return _Emitter(nest, name, target).function()
+    emitter = _Emitter(nest, name, target)
+    made = emitter.function()
+    emitter.access.evaluate = None  # which holds the emitter: both, and the nest, are gone without a collection
+    return made
 
 
 class _Emitter:

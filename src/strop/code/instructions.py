@@ -10,6 +10,8 @@ import functools
 import re
 from dataclasses import dataclass
 
+from strop.core.remembered import remembered
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -90,7 +92,7 @@ def _x86_kind(mnemonic: str) -> str:
     return next((kind for pattern, kind in _X86_KINDS if pattern.match(mnemonic)), "")
 
 
-@functools.lru_cache(maxsize=65536)
+@remembered(maxsize=65536)
 def x86(text: str) -> Operation | None:
     """An AT&T line; None for what is no instruction."""
     mnemonic, _, rest = text.partition("\t")

@@ -13,36 +13,41 @@ LONGEST_VECTOR = 16  # elements of any target's vectors
 
 def register_scratch(nest: Nest) -> frozenset[Buffer]:
     """The scratch of a scheduled nest that lives in registers; other scratch is memory."""
-    return frozenset(s for s in nest.all_scratch if _fits_registers(nest, s))
+    return frozenset(s for s in nest.all_scratch if _Uses(s).fit(nest))
 
 
-def _fits_registers(nest: Nest, buffer: Buffer) -> bool:
-    """Whether every index into a scratch buffer is a number once loops are expanded, and vectors of it meet vectors."""
-    kinds: set[bool] = set()
-    blocks: list[set[tuple[int, int]]] = []
+class _Uses:
+    """How a nest uses a scratch buffer."""
 
-    def known(index: tuple[Index, ...], loops: Mapping[Var, Loop]) -> bool:
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        self.vectors: set[bool] = set()  # whether uses are of vectors
+        self.blocks: list[set[tuple[int, int]]] = []
+
+    def fit(self, nest: Nest) -> bool:
+        """Whether every index is a number once loops are expanded, and vectors of the buffer meet vectors."""
+        return self._visit(nest, {}) and len(self.vectors) <= 1 and all(map(_same_vectors, self.blocks))
+
+    def _visit(self, item: Store | Nest, loops: Mapping[Var, Loop]) -> bool:
+        if isinstance(item, Nest):
+            if self.buffer in item.scratch or not self.blocks:
+                self.blocks.append(set())
+            inner = {**loops, **{loop.var: loop for loop in item.loops}}
+            return all(self._visit(i, inner) for i in item.body)
+        uses = [load.index for load in loads(item) if load.buffer == self.buffer]
+        if item.target == self.buffer:
+            uses.append(item.index)
+        return all(self._known(index, loops) for index in uses)
+
+    def _known(self, index: tuple[Index, ...], loops: Mapping[Var, Loop]) -> bool:
         found = frozenset().union(*(part.vars for part in index)) if index else frozenset()
         if any(v not in loops or mode(loops[v]) not in ("unroll", "vector") for v in found):
             return False
         lanes = [v for v in found if mode(loops[v]) == "vector"]
-        kinds.add(bool(lanes))
+        self.vectors.add(bool(lanes))
         for v in lanes:
-            blocks[-1].update((loops[v].extent, _offset(part, v)) for part in index if part.coefficient(v))
+            self.blocks[-1].update((loops[v].extent, _offset(part, v)) for part in index if part.coefficient(v))
         return all(part.coefficient(v) in (0, 1) for part in index for v in lanes)
-
-    def visit(item: Store | Nest, loops: Mapping[Var, Loop]) -> bool:
-        if isinstance(item, Nest):
-            if buffer in item.scratch or not blocks:
-                blocks.append(set())
-            inner = {**loops, **{loop.var: loop for loop in item.loops}}
-            return all(visit(i, inner) for i in item.body)
-        uses = [load.index for load in loads(item) if load.buffer == buffer]
-        if item.target == buffer:
-            uses.append(item.index)
-        return all(known(index, loops) for index in uses)
-
-    return visit(nest, {}) and len(kinds) <= 1 and all(map(_same_vectors, blocks))
 
 
 def mode(loop: Loop) -> str:

@@ -9,8 +9,10 @@ Every front end (command line, tests, a saved session) shows these events and co
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import pickle
 import threading
 import time
 import warnings
@@ -55,11 +57,16 @@ class Event:
 class Journal:
     """An append-only list of events. Several threads may write to one journal; steps nest per thread.
 
+    Events outlive the compilation that they tell of. As objects of their own they would lie strewn among those that
+    do not, and each would keep a page of Python's allocator (a megabyte) from being given back: they are held in one
+    block of bytes, and read from it when somebody looks.
+
     `on_step` is told the name of each step as it begins, for whoever shows progress.
     """
 
     def __init__(self, on_step: Callable[[str], None] | None = None) -> None:
-        self.events: list[Event] = []
+        self._written = bytearray()  # see `_pickled`
+        self._count = 0
         self._on_step = on_step
         self._lock = threading.Lock()
         self._local = threading.local()
@@ -71,8 +78,7 @@ class Journal:
         if kind not in KINDS:
             raise ValueError(f"unknown kind of event `{kind}`; known: {', '.join(KINDS)}")
         event = Event(kind, str(subject), message, data, seconds, self._depth)
-        with self._lock:
-            self.events.append(event)
+        self._append(event)
         _log.debug("%s %s: %s", kind, subject, message)
         return event
 
@@ -90,9 +96,7 @@ class Journal:
     def step(self, name: str, **data: Any) -> Iterator[None]:
         """Time what happens inside; its event stands before those of the inside, even if an exception leaves it."""
         event = Event("step", name, "", data, None, self._depth)
-        with self._lock:
-            position = len(self.events)
-            self.events.append(event)
+        position = self._append(event)
         if self._on_step is not None:
             self._on_step(name)
         self._local.depth = event.depth + 1
@@ -105,7 +109,28 @@ class Journal:
             self._local.depth = event.depth
             done = replace(event, seconds=time.perf_counter() - start, message=outcome)
             with self._lock:
-                self.events[position] = done
+                self._written += _pickled(done, position)
+
+    def _append(self, event: Event) -> int:
+        with self._lock:
+            self._written += _pickled(event)
+            self._count += 1
+            return self._count - 1
+
+    @property
+    def events(self) -> list[Event]:
+        """All events, in order."""
+        with self._lock:
+            stream = io.BytesIO(self._written)
+        found: list[Event] = []
+        size = len(stream.getbuffer())
+        while stream.tell() < size:
+            position, event = pickle.load(stream)
+            if position is None:
+                found.append(event)
+            else:
+                found[position] = event
+        return found
 
     def progress(self, text: str) -> None:
         """Tell whoever shows progress how far the current step is; nothing is recorded."""
@@ -127,10 +152,10 @@ class Journal:
 
     def explain(self, *, full: bool = False) -> str:
         """The events for people. Runs of events that say the same of many subjects share a line unless `full`."""
-        if not self.events:
+        if not self._count:
             return "nothing was recorded"
         lines = []
-        for run in _runs(list(self.events), full):
+        for run in _runs(self.events, full):
             lines.append(_line(run))
         counts = ", ".join(f"{n} {_plural(kind, n)}" for kind, n in self.count().items())
         return "\n".join([*lines, "", counts])
@@ -138,6 +163,14 @@ class Journal:
     @property
     def _depth(self) -> int:
         return getattr(self._local, "depth", 0)
+
+
+def _pickled(event: Event, position: int | None = None) -> bytes:
+    """A new event, or what the event at some position has become. Data that cannot be pickled is told by its text."""
+    try:
+        return pickle.dumps((position, event))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return pickle.dumps((position, replace(event, data={name: str(value) for name, value in event.data.items()})))
 
 
 def forget_warnings() -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import gcd, prod
 
 from strop.code.asm import Stretch, bind_outer, read_tile
 from strop.code.registers import register_scratch
 from strop.core.cache import Cache
 from strop.core.dtypes import SIZES
+from strop.core.remembered import remembered
 from strop.core.target import Target
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Loop, Nest, Store, loads
@@ -286,7 +286,7 @@ def _hottest(stretch: Stretch, times: int = 1) -> tuple[float, Stretch]:
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=16)
+@remembered(maxsize=16)
 def _levels(target: Target) -> tuple[Level, ...]:
     """Misses of L1 come from L2, and so on; a miss of the TLB costs a walk."""
     line = target.line

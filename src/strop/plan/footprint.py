@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from strop.code.access import FEWEST_TURNED
 from strop.core.dtypes import SIZES
+from strop.core.remembered import remembered
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
 from strop.loops.ir import Buffer, Loop, Nest, Store, loads
 
@@ -181,7 +182,7 @@ def touched(offset: Index, buffer: Buffer, moving: frozenset[Var], level: Level)
     return _Touched(lines, _crowding(tuple(far), run, line, level), span, run)
 
 
-@lru_cache(maxsize=65536)
+@remembered(maxsize=65536)
 def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Level) -> float:
     """How full the sets are that runs of elements at some strides fall on, as the average line finds them."""
     first = np.zeros(1, np.int64)
@@ -190,7 +191,8 @@ def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Leve
             return 0.0
         first = (first[:, None] + np.arange(number) * stride).ravel()
     within = np.append(np.arange(0, run, line), run - 1)
-    occupied = np.unique((first[:, None] + within) // line)
+    lines = np.sort(((first[:, None] + within) // line).ravel())
+    occupied = lines[np.append(True, lines[1:] != lines[:-1])]
     full = np.bincount(occupied % level.sets).astype(np.float64)
     return float(full @ full) / len(occupied) / (level.lines / level.sets)
 

@@ -75,7 +75,7 @@ def schedule_nests(program: Program, journal: Journal, edits: Sequence[Pass] = (
     for one in edits:
         name = one.nest  # type: ignore[attr-defined]
         by_nest[name] = (*by_nest.get(name, ()), one)
-    schedules, scheduled = chosen_schedules(program.nests, program.scheduler, by_nest)
+    schedules, scheduled = chosen_schedules(program.nests, program.scheduler, by_nest, release=program.options.release)
     _check_names(by_nest, schedules)
     for step in program.nests.library:
         journal.add("fallback", step.name, f"{step.target} runs in the library: {step.why}", target=step.target)

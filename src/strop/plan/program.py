@@ -32,7 +32,7 @@ from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.layout import Layout
 from strop.loops.lower.driver import LibraryCall, Lowered, Step, lower
 from strop.loops.verify import verify as verify_steps
-from strop.plan import constraints, lowering, memory, strips
+from strop.plan import constraints, lowering, memory, strips, through
 from strop.plan.calls import Call, PlannedStep
 from strop.plan.constraints import Constraints
 from strop.plan.lowering import Choices, Lower
@@ -52,6 +52,7 @@ PASSES = (
     compute_at,
     lowering,
     constraints,
+    through,
     strips,
     memory,
 )

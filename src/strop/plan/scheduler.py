@@ -20,6 +20,7 @@ from strop.plan.calls import Call, PlannedStep, canonicalise
 from strop.plan.cost import guess
 from strop.plan.recipe import Recipe
 from strop.plan.schedule import schedule
+from strop.plan.through import ReadPacked, reading_packed, worth_reading_packed
 
 Schedules = Mapping[str, tuple[Pass, ...]]
 
@@ -82,12 +83,22 @@ def scheduled(lowered: Lowered, schedules: Schedules, scheduler: Scheduler) -> S
 
 
 def chosen_schedules(
-    lowered: Lowered, scheduler: Scheduler, edits: Schedules | None = None
+    lowered: Lowered, scheduler: Scheduler, edits: Schedules | None = None, *, release: bool = False
 ) -> tuple[dict[str, tuple[Pass, ...]], Scheduled]:
     """A schedule for every nest, and the calls that they make. `edits` are passes by hand: they follow those that are
-    chosen, or take their place after `plain{}`."""
+    chosen, or take their place after `plain{}`. With `release`, packed copies stand in for parameters of which little
+    is read as it is, so that these can go."""
     calls = _Choosing(scheduler, edits or {})
     made = calls.of(lowered)
+    if not release:
+        return calls.chosen, made
+    for position in worth_reading_packed(made.steps, made.prepare):
+        name = made.steps[position].name
+        moved = reading_packed(lowered.nests[position], made.prepare)  # type: ignore[arg-type]
+        copies, (call,) = calls.calls(moved)
+        calls.chosen[name] = (ReadPacked(name), *calls.chosen[name])
+        steps = (*made.steps[:position], call, *made.steps[position + 1 :])
+        made = Scheduled((*made.prepare, *copies), steps)
     return calls.chosen, made
 
 
@@ -102,13 +113,21 @@ class _Calls:
     def of(self, lowered: Lowered) -> Scheduled:
         prepare = [call for nest in lowered.once for part in self.calls(nest) for call in part]
         steps: list[PlannedStep] = []
-        for step in lowered.nests:
+        later: list[int] = []  # those that read what others have packed
+        for position, step in enumerate(lowered.nests):
             if isinstance(step, LibraryCall):
                 steps.append(step)
                 continue
-            copies, calls = self.calls(step)
+            if isinstance(next(iter(self.schedules.get(step.name, ())), None), ReadPacked):
+                later.append(position)
+            copies, calls = self.calls(step) if position not in later else ([], [Call(step.name, step, {}, step)])
             prepare += copies
             steps += calls
+        for position in later:
+            nest = lowered.nests[position]
+            assert isinstance(nest, Nest)
+            copies, (steps[position],) = self.calls(reading_packed(nest, prepare))
+            prepare += copies
         return Scheduled(tuple(prepare), tuple(steps))
 
     def passes_of(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer]) -> tuple[Pass, ...]:

@@ -26,10 +26,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from strop.core.problem import Problem
-from strop.run import zoo
+from strop.run import check, zoo
 from strop.run.bench_memory import ONE_LAYER
 from strop.run.bench_report import Report, Row
+from strop.run.bench_worker import outputs_of
 from strop.run.contenders import CONTENDERS, DEFAULT
 from strop.run.onnx_spec import onnx_file
 
@@ -134,7 +137,8 @@ class Bench:
     seconds: float = 30.0
     timeout: float = 900.0
     report: Report = field(default_factory=Report)
-    _bases: dict[str, float | None] = field(default_factory=dict)
+    _bases: dict[tuple[str, ...], float | None] = field(default_factory=dict)
+    _imported: tuple[str, ...] = ()  # by the code of the model that is being measured
 
     def run(self, models: Sequence[str]) -> list[Row]:
         with tempfile.TemporaryDirectory(prefix="strop-bench-") as folder, _interruptible():
@@ -184,14 +188,18 @@ class Bench:
                 row.error = str(failure)
                 child.close()
                 continue
-            row.compile_s, row.max_rel_error = answer["compile_s"], answer["max_rel_error"]
+            row.compile_s = answer["compile_s"]
+            row.max_rel_error = _difference(folder / outputs_of(name), folder / outputs_of("eager"))
             row.base_rss_mb = self._base(name, folder.parent)
             children[name] = child
         return children
 
     def _base(self, name: str, folder: Path) -> float | None:
-        """What a contender's process holds with a model of one layer; measured once."""
-        if name not in self._bases:
+        """What a contender's process holds with a model of one layer and the modules that the model's own code imports
+        (`transformers`), which an exported model does without; measured once."""
+        modules = () if CONTENDERS[name].exported else self._imported
+        key = (name, *modules)
+        if key not in self._bases:
             place = folder / "one-layer"
             with ExitStack() as stack:
                 try:
@@ -201,15 +209,17 @@ class Bench:
                         eager.ask("survey", export=any(CONTENDERS[each].exported for each in self.contenders))
                         self._start(stack, "eager", ONE_LAYER, place).ask("prepare")
                     child = self._start(stack, name, ONE_LAYER, place)
+                    child.ask("import", modules=modules)
                     child.ask("prepare")
-                    self._bases[name] = child.ask("turn", seconds=0.0, calls=1)["steady_rss_mb"]
+                    self._bases[key] = child.ask("turn", seconds=0.0, calls=1)["steady_rss_mb"]
                 except Failed:
-                    self._bases[name] = None
-        return self._bases[name]
+                    self._bases[key] = None
+        return self._bases[key]
 
     def _survey(self, rows: dict[str, Row], folder: Path) -> str:
         """Fill in GFLOP and write the export; what kept the export from being written, if anything did."""
         model = next(iter(rows.values())).model
+        self._imported = ()
         export = any(CONTENDERS[name].exported and not CONTENDERS[name].missing() for name in rows)
         self.report.progress(f"{model}: counting" + (" and exporting" if export else ""))
         with ExitStack() as stack:
@@ -217,6 +227,7 @@ class Bench:
                 answer = self._start(stack, "survey", model, folder).ask("survey", export=export)
             except Failed as failure:
                 return str(failure)
+        self._imported = tuple(answer["imported"])
         for row in rows.values():
             row.gflop, row.weights_mb = answer["gflop"], answer["weights_mb"]
         return str(answer["export_error"] or "")
@@ -244,6 +255,11 @@ class Bench:
         child = Child.start(contender, model, self.threads, folder, self.timeout)
         stack.callback(child.close)
         return child
+
+
+def _difference(outputs: Path, reference: Path) -> float:
+    with np.load(outputs) as made, np.load(reference) as wanted:
+        return check.max_rel_error([made[key] for key in made.files], [wanted[key] for key in wanted.files])
 
 
 def machine(threads: int, peak: float) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Memory of a contender's process: what it holds between calls, the most that it ever held, and what it starts from.
 
-A contender is charged for what a model takes beyond its weights. What it starts from, its frameworks and whatever the
-first compilation loads, is measured in another process, in which the same contender has run a model of one layer.
+A contender is charged for what a model takes beyond its weights. What it starts from, its frameworks, what the model's
+own code imports and whatever the first compilation loads, is measured in another process, in which the same contender
+has run a model of one layer.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from strop.run.bench_memory import start_afresh
 from strop.run.onnx_spec import onnx_file
 
 Call = Callable[[], Any]
+WEIGHTS = "weights.pt"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Contender:
         return [name for name in self.packages if find_spec(name) is None]
 
 
-def load_model(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def load_model(task: Task) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The module and its example arguments; the same in every process, since random generators start from zero."""
     import torch
 
@@ -50,8 +51,11 @@ def load_model(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     random.seed(0)
     np.random.seed(0)
     from strop.run.load import load
+    from strop.run.zoo.weights import stored
 
-    model = load(name)
+    with stored(task.folder / WEIGHTS):
+        model = load(task.model)
+    start_afresh()
     return model.module, model.inputs, model.kwargs
 
 
@@ -66,7 +70,7 @@ def _torch_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 
 
 def _eager(task: Task) -> Callable[[], Call]:
-    model, args, kwargs = load_model(task.model)
+    model, args, kwargs = load_model(task)
     return lambda: _torch_call(model, args, kwargs)
 
 
@@ -74,7 +78,7 @@ def _strop(**settings: Any) -> Callable[[Task], Callable[[], Call]]:
     def prepare(task: Task) -> Callable[[], Call]:
         import strop
 
-        model, args, kwargs = load_model(task.model)
+        model, args, kwargs = load_model(task)
         return lambda: _torch_call(strop.compile(model, args, kwargs or None, **settings), args, kwargs)
 
     return prepare
@@ -86,7 +90,7 @@ def _dynamo(**options: Any) -> Callable[[Task], Callable[[], Call]]:
 
         if onnx_file(task.model)[0]:
             raise Problem("STR001", "an ONNX file is no Python code that Dynamo could trace")
-        model, args, kwargs = load_model(task.model)
+        model, args, kwargs = load_model(task)
         return lambda: _torch_call(torch.compile(model, **options), args, kwargs)
 
     return prepare
@@ -105,7 +109,7 @@ def export_onnx(task: Task) -> None:
     """
     import torch
 
-    model, args, kwargs = load_model(task.model)
+    model, args, kwargs = load_model(task)
     if onnx_file(task.model)[0]:
         from strop.capture.onnx import unbound
         from strop.capture.onnx_ops.element_types import as_numpy

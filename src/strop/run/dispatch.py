@@ -222,8 +222,10 @@ class Dispatcher:
 
     def _release(self, variant: Variant, snapshot: Snapshot) -> None:
         """Give up what this variant packs and no program reads as it is, once it is packed."""
-        needed = variant.needed.union(*(made.needed for made in self.variants.made))
-        gone = release(self.model, snapshot.tensors, snapshot.values, variant.packed - needed)
+        needed = _held(snapshot, variant.needed.union(*(made.needed for made in self.variants.made)))
+        packed = _held(snapshot, variant.packed) - needed
+        names = {name for name, tensor in snapshot.tensors.items() if id(tensor) in packed}  # a tied one has several
+        gone = release(self.model, snapshot.tensors, snapshot.values, names)
         if gone:
             self.hot = None
             if isinstance(self.model, LetsGo):
@@ -307,6 +309,11 @@ def _only_cpu_contexts() -> bool:
     modes = torch.overrides._get_current_function_mode_stack()  # type: ignore[no-untyped-call]
     contexts = torch.utils._device.DeviceContext
     return all(isinstance(mode, contexts) and mode.device.type == "cpu" for mode in modes)
+
+
+def _held(snapshot: Snapshot, names: set[str]) -> set[int]:
+    """The ids of the tensors of these names."""
+    return {id(snapshot.tensors[name]) for name in names if name in snapshot.tensors}
 
 
 def _needs_grad(tensors: Sequence[Tensor], snapshot: Snapshot) -> bool:

@@ -26,6 +26,7 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.core.remembered import forget
 from strop.core.target import Target
 from strop.graph.ir import Graph
 from strop.loops.ir import Buffer, Nest, watches
@@ -36,6 +37,7 @@ from strop.plan.planners import PIPELINE, Hooks, planned
 from strop.plan.program import Plan, Program
 from strop.plan.strips import Strips
 from strop.run import jit
+from strop.run.collection import short_lived
 from strop.run.threads import cores, pool
 
 
@@ -132,14 +134,29 @@ def compile_graph(
     key = cache_key(graph, target, replace(options, measure=0.0), threads)
     compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
-        stages = run_stages(graph, target, options, journal, threads)
-        compiled = generate(stages, target, journal)
+        with short_lived():
+            data = _made(graph, target, options, journal, threads, inspect)
+        compiled = Compiled.from_bytes(data)  # its objects lie together, not among those that are gone by now
         if cache is not None:
-            cache.put(key, compiled.to_bytes())
-        if inspect is not None:
-            inspect(stages)
+            cache.put(key, data)
     tell_memory(compiled, journal)
     return compiled
+
+
+def _made(
+    graph: Graph,
+    target: Target,
+    options: Options,
+    journal: Journal,
+    threads: int,
+    inspect: Callable[[Stages], None] | None,
+) -> bytes:
+    stages = run_stages(graph, target, options, journal, threads)
+    data = generate(stages, target, journal).to_bytes()
+    if inspect is not None:
+        inspect(stages)
+    forget()
+    return data
 
 
 def tell_memory(compiled: Compiled, journal: Journal) -> None:
