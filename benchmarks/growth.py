@@ -21,8 +21,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from strop.plan.planners import PIPELINE
+
 SIZES = (10, 30, 100, 300, 1000)
-STEPS = ("capture", "simplify", "lower", "fuse", "plan", "emit", "compile")
+STEPS = ("capture", *(step.name for step in PIPELINE), "emit", "compile")
 
 
 def convolutions(operators):

@@ -13,9 +13,10 @@ from torch import nn
 import strop
 from strop.core.cache import Cache
 from strop.core.journal import Journal
+from strop.plan.planners import PIPELINE
 
 X = torch.ones(2, 6)
-STEPS = ("capture", "simplify", "lower", "fuse", "plan", "emit", "compile", "load")
+STEPS = ("capture", *(step.name for step in PIPELINE), "emit", "compile", "load")
 #: a shell that starts the tests in the background has them ignore Ctrl-C, and so would their children
 INTERRUPTIBLE = """
 import signal
@@ -79,13 +80,13 @@ def test_on_the_command_line(tmp_path):
         textwrap.dedent("""
         import torch
         from strop.run import pipeline
-        real = pipeline.plan
+        real = pipeline.planned
         def slow(*args, **kwargs):
             import time
             print("planning", flush=True)
             time.sleep(30)
             return real(*args, **kwargs)
-        pipeline.plan = slow
+        pipeline.planned = slow
         def make():
             return torch.nn.Linear(4, 4).eval(), (torch.ones(2, 4),)
         """)

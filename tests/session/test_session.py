@@ -107,7 +107,7 @@ def test_the_summary_is_plain_data(session):
 
 def test_a_program_from_the_cache_shows_the_same_insides(session):
     again = strop.Session(Net().eval(), (torch.randn(4, 24),), threads=1)
-    assert again.cache_hit and "plan" not in again.summary()["step_seconds"]
+    assert again.cache_hit and "schedule" not in again.summary()["step_seconds"]
     assert str(again.nests) == str(session.nests)
     assert "fuse" in again.explain()
     assert again.summary()["nests"] == session.summary()["nests"]
