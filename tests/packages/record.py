@@ -75,6 +75,8 @@ PASSES = (
     (torch.float64, 0, "eval"),
     (torch.float64, 0, "train"),
     (torch.float64, 0, "train without dropout"),
+    (torch.float64, 1, "eval"),
+    (torch.float64, 1, "train without dropout"),
 )
 
 
