@@ -69,7 +69,7 @@ def timm() -> Cases:
 
 
 def _smallness(name: str) -> tuple[int, int, str]:
-    rank = next((place for place, word in enumerate(SMALL) if word in name), len(SMALL))
+    rank = next((place for place, word in enumerate(SMALL) if re.search(rf"{word}(?!\d)", name)), len(SMALL))
     return rank, sum(int(number) for number in re.findall(r"\d+", name)), name
 
 
@@ -297,16 +297,16 @@ def kornia() -> Cases:
     patches = images(1, 32, 32)
     features = "kornia.feature"
     return {
-        "HardNet": case(f"{features}:HardNet", patches),
-        "HardNet8": case(f"{features}:HardNet8", patches),
-        "SOSNet": case(f"{features}:SOSNet", patches),
-        "TFeat": case(f"{features}:TFeat", patches),
-        "HyNet": case(f"{features}:HyNet", patches),
-        "MKDDescriptor": case(f"{features}:MKDDescriptor", patches, patch_size=32),
+        "HardNet": case(f"{features}:HardNet", patches, pretrained=False),
+        "HardNet8": case(f"{features}:HardNet8", patches, pretrained=False),
+        "SOSNet": case(f"{features}:SOSNet", patches, pretrained=False),
+        "TFeat": case(f"{features}:TFeat", patches, pretrained=False),
+        "HyNet": case(f"{features}:HyNet", patches, pretrained=False),
+        "MKDDescriptor": case(f"{features}:MKDDescriptor", patches, patch_size=32, whitening=None),
         "SIFTDescriptor": case(f"{features}:SIFTDescriptor", patches, patch_size=32),
-        "OriNet": case(f"{features}:OriNet", patches),
+        "OriNet": case(f"{features}:OriNet", patches, pretrained=False),
         "LAFAffNetShapeEstimator": case(f"{features}.affine_shape:PatchAffineShapeEstimator", patches, patch_size=32),
-        "KeyNet": case(f"{features}:KeyNet", grey),
+        "KeyNet": case(f"{features}:KeyNet", grey, pretrained=False),
         "CornerHarris": case("kornia.feature:CornerHarris", grey, k=0.04),
         "CornerGFTT": case(f"{features}:CornerGFTT", grey),
         "BlobHessian": case(f"{features}:BlobHessian", grey),
@@ -328,7 +328,9 @@ def kornia() -> Cases:
         "Sobel": case("kornia.filters:Sobel", colour),
         "Laplacian": case("kornia.filters:Laplacian", colour, kernel_size=3),
         "MedianBlur": case("kornia.filters:MedianBlur", colour, kernel_size=(3, 3)),
-        "BilateralBlur": case("kornia.filters:BilateralBlur", colour, kernel_size=3, sigma_color=0.2, sigma_space=1.0),
+        "BilateralBlur": case(
+            "kornia.filters:BilateralBlur", colour, kernel_size=3, sigma_color=0.2, sigma_space=(1.0, 1.0)
+        ),
         "UnsharpMask": case("kornia.filters:UnsharpMask", colour, kernel_size=(3, 3), sigma=(1.5, 1.5)),
         "RgbToHsv": case("kornia.color:RgbToHsv", colour),
         "RgbToLab": case("kornia.color:RgbToLab", colour),
