@@ -334,8 +334,23 @@ def kornia() -> Cases:
         "UnsharpMask": case("kornia.filters:UnsharpMask", colour, kernel_size=(3, 3), sigma=(1.5, 1.5)),
         "RgbToHsv": case("kornia.color:RgbToHsv", colour),
         "RgbToLab": case("kornia.color:RgbToLab", colour),
+        "HsvToRgb": case("kornia.color:HsvToRgb", colour),
+        "LabToRgb": case("kornia.color:LabToRgb", colour),
+        "RgbToLuv": case("kornia.color:RgbToLuv", colour),
+        "LuvToRgb": case("kornia.color:LuvToRgb", colour),
+        "EdgeAwareBlurPool2D": case("kornia.filters:EdgeAwareBlurPool2D", colour, kernel_size=3),
+        "InRange": case("kornia.filters:InRange", colour, lower=(-0.5, -0.4, -0.3), upper=(0.6, 0.7, 0.8)),
+        "SSIM3DLoss": case("kornia.losses:SSIM3DLoss", both(images(1, 8, 9, 8), images(1, 8, 9, 8)), window_size=3),
+        "SSIM": case("kornia.metrics:SSIM", both(colour, colour), window_size=5),
+        "BinaryFocalLossWithLogits": case(
+            "kornia.losses:BinaryFocalLossWithLogits", both(images(4, 8, 8), numbers(2, 4, 8, 8)), alpha=0.3, gamma=2.0
+        ),
+        "sam.Attention": case(
+            "kornia.models.sam.architecture.transformer:Attention", both(*[images(7, 32, other=(5, 32))] * 3),
+            embedding_dim=32, num_heads=4, downsample_rate=2,
+        ),
         "ScalePyramid": case("kornia.geometry:ScalePyramid", images(1, 64, 64)),
-    }
+    }  # fmt: skip
 
 
 def segment_anything() -> Cases:
