@@ -269,6 +269,14 @@ def test_a_break_that_keeps_a_model_from_being_one_graph_is_reported_in_its_part
     assert found.estimated_gain is not None and found.estimated_gain >= 1.15
 
 
+def test_breaks_of_one_kind_in_one_function_are_one_finding(tmp_path: Path) -> None:
+    text = MODEL.replace(
+        "        y = x *", "        a = x.sum().item()\n        b = x.mean().item() + a\n        y = b * x *"
+    )
+    (found,) = _breaks(tmp_path, text)
+    assert found.code == "STR156" and f"also in line {found.place.line + 1}" in found.message
+
+
 def test_a_break_in_what_nobody_would_compile_is_not_reported(tmp_path: Path) -> None:
     assert not _breaks(tmp_path, "def report(x: torch.Tensor):\n    print(x.sum().item())\n    return x * 2\n")
 
