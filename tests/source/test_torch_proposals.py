@@ -342,3 +342,22 @@ def test_a_model_that_selects_by_a_mask_is_not_told_to_be_mended(tmp_path: Path)
     text = MODEL.replace("        return x\n", "        return x[x > 0]\n")
     _write(tmp_path, text)
     assert not [f for f in scan([str(tmp_path)]).findings if f.code == "STR157"]
+
+
+def test_a_flag_that_reaches_a_compiled_function_through_a_wrapper_makes_two_graphs_at_most(tmp_path: Path) -> None:
+    text = """@torch.compile
+def pooled(x, aligned):
+    if aligned:
+        return x - 0.5
+    return x * 2
+
+
+def wrapper(*args, **kwargs):
+    return pooled(*args, **kwargs)
+
+
+def run(x: torch.Tensor):
+    return pooled(x, aligned=bool(x.dim() > 2))
+"""
+    _write(tmp_path, text)
+    assert not [f for f in scan([str(tmp_path)]).findings if f.code == "STR171"]

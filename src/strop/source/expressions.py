@@ -56,6 +56,7 @@ _ANSWERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 _MAX_PAIRS = 16
+_TENSORS = (Tensor, Tuple, Unknown)  #: what is a tensor as far as is known
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 
 
@@ -327,10 +328,11 @@ class Expressions(Calls):
             result = tensor(
                 first.framework, "array" if first.kind == "array" else "tensor", "bool", _broadcast(tensors)
             )
+            either = join(result, primitive("bool"))
+            likely = any(v.is_tensor() and all(isinstance(a, _TENSORS) for a in v.atoms) for v in (left, right))
+            self.note_operator(at, f"{tensor_class(first)}.__{name}__", [left, right], result if likely else either)
             certain = any(v.atoms and all(isinstance(a, (Tensor, Tuple)) for a in v.atoms) for v in (left, right))
-            result = result if certain else join(result, primitive("bool"))
-            self.note_operator(at, f"{tensor_class(first)}.__{name}__", [left, right], result)
-            return result
+            return result if certain else either
         for obj in left.objects():
             if isinstance(obj.cls, Class) and self.find_member(self.order(obj.cls), f"__{name}__") is not None:
                 return self.call(self.attribute(obj.value, f"__{name}__", at), Arguments([right]), at)

@@ -21,7 +21,7 @@ _PRINTING = ("print", "debug", "info", "warning", "warn", "error", "exception", 
 _AROUND = (ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
 _BRANCHING = "Data-dependent branching"
 #: conditions of the table that ask for tensors, and the arguments that they ask about
-_ASKED = {"tensor0": slice(0, 1), "tensor1": slice(1, 2), "tensor": slice(None)}
+_ASKED = {"tensor0": slice(0, 1), "size0": slice(0, 1), "tensor1": slice(1, 2), "tensor": slice(None)}
 
 
 @dataclass(frozen=True)
