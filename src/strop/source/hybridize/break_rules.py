@@ -99,7 +99,8 @@ def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
 
 def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     node = node_at(program, code, event.place)
-    last = value_of(program, code, node.values[-1]) if isinstance(node, ast.BoolOp) else None
+    asked = node.values[-1] if isinstance(node, ast.BoolOp) else node if isinstance(node, ast.Compare) else None
+    last = value_of(program, code, asked) if asked is not None else None
     value = last if is_tensor(last) and last is not None else event.condition
     if not any(isinstance(atom, Tensor) for atom in value.atoms):
         return
