@@ -154,7 +154,9 @@ def test_a_project_full_of_bad_files_is_scanned_to_the_end(tmp_path):
 
 @pytest.mark.parametrize("write", ["found.append(found)", "found.extend([found])", "found[0] = [found]"])
 def test_a_list_that_holds_itself_does_not_end_the_scan_of_its_file(tmp_path, write):
-    text = f"import torch\n\n\ndef f(x):\n    found = [x]\n    {write}\n    return torch.cat(found) * torch.sigmoid(x)\n"
+    text = (
+        f"import torch\n\n\ndef f(x):\n    found = [x]\n    {write}\n    return torch.cat(found) * torch.sigmoid(x)\n"
+    )
     (tmp_path / "program.py").write_text(text, encoding="utf-8")
     result = survey([str(tmp_path)])
     assert not result.skipped and result.files == 1
