@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
 from cases import Case, Cases, both, case, found, images, series
+from torch import nn
 
 
 def asteroid() -> Cases:
@@ -62,15 +64,16 @@ def speechbrain() -> Cases:
                         tdnn_kernel_sizes=[3, 1], tdnn_dilations=[1, 1], lin_neurons=8),
         "CRDNN": case(f"{models}.CRDNN:CRDNN", spectrum, input_size=16, cnn_blocks=1, cnn_channels=(4,), rnn_layers=1,
                       rnn_neurons=8, dnn_blocks=1, dnn_neurons=8),
-        "ContextNet": case(f"{models}.ContextNet:ContextNet", spectrum, input_size=16, out_channels=8,
-                           conv_channels=None, num_blocks=3, num_layers=1, kernel_size=3, inner_dim=4),
+        "ContextNet": case(f"{models}.ContextNet:ContextNet", spectrum, input_shape=(2, 40, 16), out_channels=8,
+                           conv_channels=[8, 8, 8], strides=[1, 2, 1], num_blocks=3, num_layers=1, kernel_size=3,
+                           inner_dim=4, residuals=[True, True, True]),
         "ConvolutionFrontEnd": case(f"{models}.convolution:ConvolutionFrontEnd", spectrum, input_shape=(2, 40, 16),
                                     num_blocks=2, num_layers_per_block=1, out_channels=[4, 8], kernel_sizes=[3, 3],
                                     strides=[2, 2], residuals=[False, False]),
         "Encoder": case(f"{models}.dual_path:Encoder", images(200), kernel_size=4, out_channels=8),
         "SBTransformerBlock": case(f"{models}.dual_path:SBTransformerBlock", series(12, 32), num_layers=1, d_model=32,
                                    nhead=4, d_ffn=48),
-        "conv-tasnet masks": case(f"{models}.conv_tasnet:MaskNet", images(10, 16), N=16, B=8, H=8, P=3, X=2, R=1, C=2),
+        "conv-tasnet masks": case(f"{models}.conv_tasnet:MaskNet", images(16, 10), N=16, B=8, H=8, P=3, X=2, R=1, C=2),
         "LayerNorm": case(f"{nets}.normalization:LayerNorm", vectors, input_size=32),
         "InstanceNorm1d": case(f"{nets}.normalization:InstanceNorm1d", vectors, input_size=32),
         "PCEN": case(f"{nets}.normalization:PCEN", spectrum, input_size=16, trainable=True),
@@ -78,13 +81,13 @@ def speechbrain() -> Cases:
         "Softmax": case(f"{nets}.activations:Softmax", vectors, apply_log=True),
         "LSTM": case(f"{nets}.RNN:LSTM", spectrum, hidden_size=8, input_shape=[2, 40, 16]),
         "LiGRU": case(f"{nets}.RNN:LiGRU", spectrum, hidden_size=8, input_shape=[2, 40, 16]),
-        "SincConv": case(f"{nets}.CNN:SincConv", images(400), out_channels=8, kernel_size=21),
+        "SincConv": case(f"{nets}.CNN:SincConv", images(400), in_channels=1, out_channels=8, kernel_size=21),
         "GatedConv": case(f"{nets}.CNN:DepthwiseSeparableConv1d", spectrum, out_channels=8, kernel_size=3,
                           input_shape=(2, 40, 16)),
         "AttentiveStatisticsPooling": case(f"{models}.ECAPA_TDNN:AttentiveStatisticsPooling", images(16, 20),
                                            channels=16, attention_channels=8),
         "StatisticsPooling": case(f"{nets}.pooling:StatisticsPooling", spectrum),
-        "HypergraphMixing": case(f"{nets}.hypermixing:HyperMixing", vectors, input_output_dim=32, hypernet_size=16,
+        "HypergraphMixing": case(f"{nets}.hypermixing:HyperMixing", both(*[vectors] * 3), input_output_dim=32, hypernet_size=16,
                                  tied=False, num_heads=2),
     }  # fmt: skip
 
@@ -115,14 +118,17 @@ def tsai() -> Cases:
     plain += "RNN.LSTM RNN.GRU RNN_FCN.LSTM_FCN OmniScaleCNN.OmniScaleCNN ResCNN.ResCNN TSTPlus.TSTPlus TST.TST "
     plain += "TransformerModel.TransformerModel TransformerRNNPlus.TransformerLSTMPlus gMLP.gMLP TSiTPlus.TSiTPlus "
     plain += "TSSequencerPlus.TSSequencerPlus mWDN.mWDN ConvTranPlus.ConvTranPlus PatchTST.PatchTST MLP.MLP "
-    plain += "XCM.XCM XCMPlus.XCMPlus ConvTran.ConvTran TabTransformer.TabTransformer"
+    plain += "XCM.XCM XCMPlus.XCMPlus RNNPlus.LSTMPlus RNNPlus.GRUPlus RNN_FCNPlus.GRU_FCNPlus "
+    plain += "RNNAttention.LSTMAttention XceptionTimePlus.XceptionTimePlus TSPerceiver.TSPerceiver"
 
     def of(place: str) -> Case:
-        module, _, kind = place.partition(".")
+        module, _, name = place.partition(".")
 
         def make() -> Any:
-            model = found(f"{models}.{module}:{kind}")
-            return model(3, 2, seq_len=48) if kind not in ("FCN", "ResNet", "LSTM", "GRU", "ResCNN") else model(3, 2)
+            kind = found(f"{models}.{module}:{name}")
+            sized = "seq_len" in inspect.signature(kind).parameters
+            model = kind(3, 2, seq_len=48) if sized else kind(3, 2)
+            return nn.Sequential(nn.BatchNorm1d(3), model) if name == "TSTPlus" else model  # it writes to its input
 
         return Case(make, line)
 
@@ -173,7 +179,9 @@ def torch_geometric() -> Cases:
         "GraphMultisetTransformer": case(f"{nets}:GraphMultisetTransformer", images(8), channels=8, k=3, heads=2),
         "SetTransformerAggregation": case(f"{nets}:SetTransformerAggregation", images(8), channels=8, heads=2),
         "SchNet": Case(
-            lambda: found(f"{nets}:SchNet")(hidden_channels=16, num_filters=16, num_interactions=2, num_gaussians=8),
+            lambda: found(f"{nets}:SchNet")(
+                hidden_channels=16, num_filters=16, num_interactions=2, num_gaussians=8, interaction_graph=_neighbours
+            ),
             _atoms,
         ),
         "PositionalEncoding": case(
@@ -196,3 +204,10 @@ def _gps() -> Any:
 
 def _atoms(variant: int) -> Any:
     return (torch.randint(1, 9, (6,)), torch.randn(6, 3), torch.tensor([0, 0, 0, 1, 1, 1]))
+
+
+def _neighbours(places: torch.Tensor, molecule: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Every pair of atoms of a molecule, and how far they are apart."""
+    same = (molecule[:, None] == molecule[None]) & ~torch.eye(len(molecule), dtype=torch.bool)
+    pairs = same.nonzero().t()
+    return pairs, (places[pairs[0]] - places[pairs[1]]).norm(dim=-1)

@@ -69,7 +69,7 @@ def timm() -> Cases:
 
 
 def _smallness(name: str) -> tuple[int, int, str]:
-    rank = next((place for place, word in enumerate(SMALL) if word in name), len(SMALL))
+    rank = next((place for place, word in enumerate(SMALL) if re.search(rf"{word}(?!\d)", name)), len(SMALL))
     return rank, sum(int(number) for number in re.findall(r"\d+", name)), name
 
 
@@ -297,16 +297,16 @@ def kornia() -> Cases:
     patches = images(1, 32, 32)
     features = "kornia.feature"
     return {
-        "HardNet": case(f"{features}:HardNet", patches),
-        "HardNet8": case(f"{features}:HardNet8", patches),
-        "SOSNet": case(f"{features}:SOSNet", patches),
-        "TFeat": case(f"{features}:TFeat", patches),
-        "HyNet": case(f"{features}:HyNet", patches),
-        "MKDDescriptor": case(f"{features}:MKDDescriptor", patches, patch_size=32),
+        "HardNet": case(f"{features}:HardNet", patches, pretrained=False),
+        "HardNet8": case(f"{features}:HardNet8", patches, pretrained=False),
+        "SOSNet": case(f"{features}:SOSNet", patches, pretrained=False),
+        "TFeat": case(f"{features}:TFeat", patches, pretrained=False),
+        "HyNet": case(f"{features}:HyNet", patches, pretrained=False),
+        "MKDDescriptor": case(f"{features}:MKDDescriptor", patches, patch_size=32, whitening=None),
         "SIFTDescriptor": case(f"{features}:SIFTDescriptor", patches, patch_size=32),
-        "OriNet": case(f"{features}:OriNet", patches),
+        "OriNet": case(f"{features}:OriNet", patches, pretrained=False),
         "LAFAffNetShapeEstimator": case(f"{features}.affine_shape:PatchAffineShapeEstimator", patches, patch_size=32),
-        "KeyNet": case(f"{features}:KeyNet", grey),
+        "KeyNet": case(f"{features}:KeyNet", grey, pretrained=False),
         "CornerHarris": case("kornia.feature:CornerHarris", grey, k=0.04),
         "CornerGFTT": case(f"{features}:CornerGFTT", grey),
         "BlobHessian": case(f"{features}:BlobHessian", grey),
@@ -328,12 +328,29 @@ def kornia() -> Cases:
         "Sobel": case("kornia.filters:Sobel", colour),
         "Laplacian": case("kornia.filters:Laplacian", colour, kernel_size=3),
         "MedianBlur": case("kornia.filters:MedianBlur", colour, kernel_size=(3, 3)),
-        "BilateralBlur": case("kornia.filters:BilateralBlur", colour, kernel_size=3, sigma_color=0.2, sigma_space=1.0),
+        "BilateralBlur": case(
+            "kornia.filters:BilateralBlur", colour, kernel_size=3, sigma_color=0.2, sigma_space=(1.0, 1.0)
+        ),
         "UnsharpMask": case("kornia.filters:UnsharpMask", colour, kernel_size=(3, 3), sigma=(1.5, 1.5)),
         "RgbToHsv": case("kornia.color:RgbToHsv", colour),
         "RgbToLab": case("kornia.color:RgbToLab", colour),
+        "HsvToRgb": case("kornia.color:HsvToRgb", colour),
+        "LabToRgb": case("kornia.color:LabToRgb", colour),
+        "RgbToLuv": case("kornia.color:RgbToLuv", colour),
+        "LuvToRgb": case("kornia.color:LuvToRgb", colour),
+        "EdgeAwareBlurPool2D": case("kornia.filters:EdgeAwareBlurPool2D", colour, kernel_size=3),
+        "InRange": case("kornia.filters:InRange", colour, lower=(-0.5, -0.4, -0.3), upper=(0.6, 0.7, 0.8)),
+        "SSIM3DLoss": case("kornia.losses:SSIM3DLoss", both(images(1, 8, 9, 8), images(1, 8, 9, 8)), window_size=3),
+        "SSIM": case("kornia.metrics:SSIM", both(colour, colour), window_size=5),
+        "BinaryFocalLossWithLogits": case(
+            "kornia.losses:BinaryFocalLossWithLogits", both(images(4, 8, 8), numbers(2, 4, 8, 8)), alpha=0.3, gamma=2.0
+        ),
+        "sam.Attention": case(
+            "kornia.models.sam.architecture.transformer:Attention", both(*[images(7, 32, other=(5, 32))] * 3),
+            embedding_dim=32, num_heads=4, downsample_rate=2,
+        ),
         "ScalePyramid": case("kornia.geometry:ScalePyramid", images(1, 64, 64)),
-    }
+    }  # fmt: skip
 
 
 def segment_anything() -> Cases:

@@ -12,7 +12,8 @@ from torch import Tensor
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 WHOLE = 8192  #: elements up to which a tensor is kept as it is
 PROJECTIONS = 64
-SMALL = 1e-7  #: tensors whose elements are all below this count as zero
+#: tensors whose elements are all below this count as zero
+SMALL = {torch.float64: 1e-13, torch.float32: 1e-7}
 CHAOTIC = 0.05  #: an original that is further from its own float64 result says nothing in float32
 FLOOR = 1e-2  #: gradients that are tiny beside the largest one are measured by this part of it: roundings make them up
 
@@ -24,6 +25,7 @@ class Kept:
     shape: tuple[int, ...]
     dtype: torch.dtype
     finite: int
+    undefined: int  #: NaN; what is left is infinite
     scale: float  #: the largest finite element
     norm: float
     part: Tensor  #: all elements, or evenly spaced ones
@@ -44,17 +46,17 @@ def _keep(tensor: Tensor) -> Kept:
         flat = torch.view_as_real(flat).reshape(-1)
     if not flat.is_floating_point():
         flat = flat.to(torch.int64)
-        finite, scale = flat.numel(), 0.0
+        finite, undefined, scale = flat.numel(), 0, 0.0
     else:
         usual = torch.isfinite(flat)
-        finite = int(usual.sum())
+        finite, undefined = int(usual.sum()), int(torch.isnan(flat).sum())
         flat = torch.where(usual, flat, torch.zeros_like(flat))
         scale = flat.abs().max().item() if flat.numel() else 0.0
     if flat.numel() <= WHOLE:
-        return Kept(shape, dtype, finite, scale, flat.double().norm().item(), flat.clone(), None)
+        return Kept(shape, dtype, finite, undefined, scale, flat.double().norm().item(), flat.clone(), None)
     step = -(-flat.numel() // (WHOLE // 2))
     wide = flat.double()
-    return Kept(shape, dtype, finite, scale, wide.norm().item(), flat[::step].clone(), _projected(wide))
+    return Kept(shape, dtype, finite, undefined, scale, wide.norm().item(), flat[::step].clone(), _projected(wide))
 
 
 def _projected(flat: Tensor) -> Tensor:
@@ -70,18 +72,22 @@ def _weights(count: int) -> Tensor:
 
 def error(one: Kept, two: Kept, least: float = 0.0) -> float:
     """The largest difference relative to the scale; infinite when shapes or special values differ."""
-    if one.shape != two.shape or one.finite != two.finite:
+    if one.shape != two.shape or (one.finite, one.undefined) != (two.finite, two.undefined):
         return float("inf")
     if not one.part.numel():
         return 0.0
     if not one.part.is_floating_point():
         same = torch.equal(one.part, two.part)
         return 0.0 if same and _far(one, two, 0.0) == 0.0 else float("inf")
-    scale = max(one.scale, least)
+    scale, small = max(one.scale, least), _small(one)
     distance = (one.part.double() - two.part.double()).abs().max().item()
-    if max(scale, two.scale) < SMALL:
+    if max(scale, two.scale) < small:
         return 0.0
-    return max(distance / max(scale, SMALL), _far(one, two, least))
+    return max(distance / max(scale, small), _far(one, two, least))
+
+
+def _small(one: Kept) -> float:
+    return SMALL.get(one.part.dtype, SMALL[torch.float32])
 
 
 def _far(one: Kept, two: Kept, least: float) -> float:
@@ -89,7 +95,7 @@ def _far(one: Kept, two: Kept, least: float) -> float:
     if one.projected is None or two.projected is None:
         return 0.0
     count = one.part.numel() ** 0.5
-    length = max(one.norm, least * count, SMALL)
+    length = max(one.norm, least * count, _small(one))
     return float((one.projected - two.projected).abs().max()) / length
 
 
@@ -99,7 +105,7 @@ def differences(before: dict[str, Values], after: dict[str, Values]) -> tuple[li
     largest = {"float32": 0.0, "float64": 0.0}
     for what in before:
         precision = what.rpartition(" ")[2]
-        roundings = _roundings(before, what.replace("input 1", "input 0")) if precision == "float32" else {}
+        roundings = _roundings(before, what) if precision == "float32" else {}
         texts, worst = _differences(before[what], after.get(what, {}), getattr(torch, precision), roundings)
         if texts and what.startswith("train,") and what.replace("train,", "train without dropout,") in before:
             continue  # decided without dropout
@@ -109,7 +115,7 @@ def differences(before: dict[str, Values], after: dict[str, Values]) -> tuple[li
 
 
 def _roundings(before: dict[str, Values], what: str) -> dict[str, float]:
-    """How far the original's float32 is from its own float64, by tensor; the first input is the one with both."""
+    """How far the original's float32 is from its own float64 on the same input, by tensor."""
     exact, single = before.get(what.replace("float32", "float64"), {}), before.get(what, {})
     floor = _floor(exact)
     return {name: error(exact[name], single[name], _least(name, floor)) for name in exact if name in single}

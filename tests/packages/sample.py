@@ -3,7 +3,7 @@
     python tests/packages/sample.py --count 100              # the sample: place, message, code around it
     python tests/packages/sample.py --count 100 --lines      # one line each, to write the judgement behind
 
-The draw is `random.Random(0).sample` over what `strop scan` shows by default in each package, in the order of packages,
+The draw is `random.Random(seed).sample` over what `strop scan` shows by default in each package, in the order of packages,
 files and lines: the same versions and the same Strop give the same sample.
 """
 
@@ -46,12 +46,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packages", nargs="*")
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--around", type=int, default=12, help="lines of code before and after")
     parser.add_argument("--all", action="store_true", help="of everything that is found, not of the ten best of each")
     parser.add_argument("--lines", action="store_true", help="one line for each finding, without code")
     given = parser.parse_args()
     found = shown(given.packages, every=given.all)
-    drawn = random.Random(0).sample(found, min(given.count, len(found)))
+    drawn = random.Random(given.seed).sample(found, min(given.count, len(found)))
     for number, finding in enumerate(drawn, 1):
         place = finding.place.file.removeprefix(f"{site()}/")
         print(f"{number}. {finding.code} {place}:{finding.place.line} {finding.function} ({finding.safety})")

@@ -86,6 +86,57 @@ def test_a_wrong_row_of_a_large_gradient_is_found(judge):
     assert texts
 
 
+class Chaotic(nn.Module):
+    """Its first input loses every digit in float32; `wrong` shifts the output of the second one, which is longer."""
+
+    def __init__(self, wrong):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.drop = nn.Dropout(0.2)
+        self.wrong = wrong
+
+    def forward(self, x):
+        y = self.drop(self.layer(x))
+        if x.shape[1] == 5:
+            return (y + 1e9) - 1e9
+        return scaled(y, self.wrong)
+
+
+def scaled(y, wrong):
+    return y + 0.1 if wrong else y * 1.0
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_edit_that_is_wrong_on_the_second_input_only_is_found(judge, tmp_path, wrong):
+    cases, record = judge["cases"], judge["record"]
+
+    def case(wrong):
+        return cases.Case(lambda: Chaotic(wrong), cases.series(5, 8, other=9))
+
+    file = tmp_path / "0.pt"
+    record.store(case(False), file)
+    row = record.compare(case(wrong), file, record.Watch({__file__: ["Chaotic.forward"]}))
+    assert bool(row["differences"]) is wrong
+
+
+def test_tiny_gradients_are_compared_in_float64(judge):
+    import measure
+
+    one = {"gradient of w": torch.randn(6, 4, dtype=torch.float64) * 1e-8}
+    two = {"gradient of w": one["gradient of w"] * 1.1}
+    texts, _ = measure.differences({"eval, float64": measure.kept(one)}, {"eval, float64": measure.kept(two)})
+    assert texts
+
+
+def test_an_infinity_that_becomes_undefined_is_found(judge):
+    import measure
+
+    one, two = torch.zeros(4), torch.zeros(4)
+    one[1], two[1] = float("inf"), float("nan")
+    kept = [{"eval, float32": measure.kept({"output": tensor})} for tensor in (one, two)]
+    assert measure.differences(*kept)[0]
+
+
 def test_edited_functions_are_those_whose_syntax_changed(judge, tmp_path):
     for tree, body in (("before", "a * b"), ("after", "b * a")):
         (tmp_path / tree).mkdir()

@@ -158,3 +158,13 @@ def test_a_project_full_of_bad_files_is_scanned_to_the_end(tmp_path):
     assert {os.path.basename(s.file) for s in found.skipped} == bad
     assert {os.path.basename(s.file): s.code for s in found.skipped} == {n: c for n, (_, c) in BAD.items() if c}
     assert any(f.function == "step" and f.file.endswith("good.py") for f in found.functions)
+
+
+@pytest.mark.parametrize("write", ["found.append(found)", "found.extend([found])", "found[0] = [found]"])
+def test_a_list_that_holds_itself_does_not_end_the_scan_of_its_file(tmp_path, write):
+    text = (
+        f"import torch\n\n\ndef f(x):\n    found = [x]\n    {write}\n    return torch.cat(found) * torch.sigmoid(x)\n"
+    )
+    (tmp_path / "program.py").write_text(text, encoding="utf-8")
+    result = survey([str(tmp_path)])
+    assert not result.skipped and result.files == 1

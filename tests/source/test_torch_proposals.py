@@ -269,6 +269,14 @@ def test_a_break_that_keeps_a_model_from_being_one_graph_is_reported_in_its_part
     assert found.estimated_gain is not None and found.estimated_gain >= 1.15
 
 
+def test_breaks_of_one_kind_in_one_function_are_one_finding(tmp_path: Path) -> None:
+    text = MODEL.replace(
+        "        y = x *", "        a = x.sum().item()\n        b = x.mean().item() + a\n        y = b * x *"
+    )
+    (found,) = _breaks(tmp_path, text)
+    assert found.code == "STR156" and f"also in line {found.place.line + 1}" in found.message
+
+
 def test_a_break_in_what_nobody_would_compile_is_not_reported(tmp_path: Path) -> None:
     assert not _breaks(tmp_path, "def report(x: torch.Tensor):\n    print(x.sum().item())\n    return x * 2\n")
 
@@ -297,3 +305,59 @@ class Precision(nn.Module):
 def test_compiling_in_a_loop_is_found_in_a_file_without_functions(tmp_path: Path) -> None:
     _write(tmp_path, "net = nn.Linear(2, 2)\nfor _ in range(3):\n    torch.compile(net)(torch.ones(2))\n")
     assert [f.code for f in scan([str(tmp_path)]).findings if f.code == "STR172"] == ["STR172"]
+
+
+TRANSFORM = f"class Jitter(nn.Module):\n    def __init__(self, strength=0.5):\n        super().__init__()\n        self.strength = strength\n\n    def forward(self, x):\n{_indented(BODY)}"
+
+
+def test_a_transform_of_data_without_parameters_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, TRANSFORM, "package/transforms/jitter.py")
+
+
+def test_a_model_with_layers_in_a_folder_of_transforms_is_proposed(tmp_path: Path) -> None:
+    assert [f.function for f in _proposed(tmp_path, MODEL, "package/transforms/flow.py")] == ["Net.forward"]
+
+
+def test_what_lies_in_a_folder_of_metrics_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, MODEL, "package/metrics/calibration.py")
+
+
+def test_a_function_that_decodes_texts_is_not_proposed(tmp_path: Path) -> None:
+    text = """def decoded(text):
+    found = {}
+    for word in text.split("_"):
+        key, value = word[0], word[1:]
+        found[key] = 1 if value == "re" else 2 if value == "sw" else 3 if value == "hs" else 4 if value == "r6" else value
+    return found
+
+
+def every(x: torch.Tensor):
+    options = {"first": "ir_re", "second": "ds_sw", "weight": x}
+    return [decoded(options[name]) for name in ("first", "second")]
+"""
+    assert not _proposed(tmp_path, text)
+
+
+def test_a_model_that_selects_by_a_mask_is_not_told_to_be_mended(tmp_path: Path) -> None:
+    text = MODEL.replace("        return x\n", "        return x[x > 0]\n")
+    _write(tmp_path, text)
+    assert not [f for f in scan([str(tmp_path)]).findings if f.code == "STR157"]
+
+
+def test_a_flag_that_reaches_a_compiled_function_through_a_wrapper_makes_two_graphs_at_most(tmp_path: Path) -> None:
+    text = """@torch.compile
+def pooled(x, aligned):
+    if aligned:
+        return x - 0.5
+    return x * 2
+
+
+def wrapper(*args, **kwargs):
+    return pooled(*args, **kwargs)
+
+
+def run(x: torch.Tensor):
+    return pooled(x, aligned=bool(x.dim() > 2))
+"""
+    _write(tmp_path, text)
+    assert not [f for f in scan([str(tmp_path)]).findings if f.code == "STR171"]

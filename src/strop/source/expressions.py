@@ -56,6 +56,7 @@ _ANSWERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 _MAX_PAIRS = 16
+_TENSORS = (Tensor, Tuple, Unknown)  #: what is a tensor as far as is known
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 
 
@@ -199,13 +200,11 @@ class Expressions(Calls):
             result = arithmetic(tensors, left, right, op)
             first = next((t for t in tensors if t.kind != "array"), tensors[0])
             prefix = "i" if in_place else ""
+            if not (left.only_tensors() or right.only_tensors()):
+                result = join(result, self._plain(name, fold, _no_tensors(left), _no_tensors(right), at))
             self.note_operator(at, f"{tensor_class(first)}.__{prefix}{name}__", [left, right], result)
             overloaded = self._overloaded(name, left, right, at)
-            if overloaded.atoms:
-                return overloaded
-            if left.only_tensors() or right.only_tensors():
-                return result
-            return join(result, self._plain(name, fold, _no_tensors(left), _no_tensors(right), at))
+            return overloaded if overloaded.atoms else result
         return self._plain(name, fold, left, right, at)
 
     def _overloaded(self, name: str, left: Value, right: Value, at: ast.AST) -> Value:
@@ -329,9 +328,11 @@ class Expressions(Calls):
             result = tensor(
                 first.framework, "array" if first.kind == "array" else "tensor", "bool", _broadcast(tensors)
             )
-            self.note_operator(at, f"{tensor_class(first)}.__{name}__", [left, right], result)
+            either = join(result, primitive("bool"))
+            likely = any(v.is_tensor() and all(isinstance(a, _TENSORS) for a in v.atoms) for v in (left, right))
+            self.note_operator(at, f"{tensor_class(first)}.__{name}__", [left, right], result if likely else either)
             certain = any(v.atoms and all(isinstance(a, (Tensor, Tuple)) for a in v.atoms) for v in (left, right))
-            return result if certain else join(result, primitive("bool"))
+            return result if certain else either
         for obj in left.objects():
             if isinstance(obj.cls, Class) and self.find_member(self.order(obj.cls), f"__{name}__") is not None:
                 return self.call(self.attribute(obj.value, f"__{name}__", at), Arguments([right]), at)

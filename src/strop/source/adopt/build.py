@@ -44,6 +44,10 @@ class Many:
     keys: list[Any] = field(default_factory=list)  #: of a dict
     open: bool = False
 
+    def holds(self, value: Value) -> bool:
+        """Whether a value is this container, or one of what is in it."""
+        return value is self or any(isinstance(item, Many) and item.holds(value) for item in self.items)
+
     def entry(self, key: object) -> Value | None:
         """The value of a dict's key; the last one, where it was assigned again."""
         if self.kind != "dict" or key is None:
@@ -155,6 +159,11 @@ class Builder:
 
     def unknown(self, text: str, inputs: Sequence[Node], at: ast.AST | None) -> Node:
         return self.make("unknown", inputs, at=at, text=text)
+
+    def put(self, base: Many, value: Value, at: ast.AST | None) -> None:
+        """One more element; a container that would hold itself gets something unknown instead."""
+        circle = isinstance(value, Many) and value.holds(base)
+        base.items.append(self.unknown("itself", [], at) if circle else value)
 
     def node(self, value: Value, at: ast.AST | None) -> Node:
         """Any value as a node."""

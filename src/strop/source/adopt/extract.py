@@ -254,7 +254,7 @@ class Extractor(Calls):
             key = target.slice.value if isinstance(target.slice, ast.Constant) else None
             if base.kind == "dict":
                 base.keys.append(key)
-            base.items.append(value)
+            self.put(base, value, target)
             base.open = True
         elif isinstance(base, Node) and isinstance(target.value, ast.Name):
             if not isinstance(target.slice, ast.Slice):

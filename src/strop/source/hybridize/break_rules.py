@@ -20,6 +20,8 @@ _CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", 
 _PRINTING = ("print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log")
 _AROUND = (ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
 _BRANCHING = "Data-dependent branching"
+#: conditions of the table that ask for tensors, and the arguments that they ask about
+_ASKED = {"tensor0": slice(0, 1), "size0": slice(0, 1), "tensor1": slice(1, 2), "tensor": slice(None)}
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,17 @@ def _doubt(program: Program, code: Code, event: Call, entry: Entry, node: ast.AS
     own = [a for a in (event.callee.atoms if event.callee is not None else ()) if isinstance(a, (Function, ClassAtom))]
     if others or own:
         return "it is this function that is called"
-    if not any(word in ("tensor0", "tensor1") for word in entry.when) or not event.args:
-        return ""
-    value = event.args[1 if "tensor1" in entry.when else 0]
-    if all(isinstance(atom, (Tensor, Tuple, Unknown)) for atom in value.atoms):
+    first = next((_ASKED[word] for word in entry.when if word in _ASKED), None)
+    asked = list(event.args[first]) if first is not None else []
+    if not asked or any(is_tensor(value) and _is_certain(value) for value in asked):
         return ""
     text = ast.unparse(node.args[0]) if isinstance(node, ast.Call) and node.args else "the argument"
     return f"{text} is a tensor"
+
+
+def _is_certain(value: Value) -> bool:
+    """Nothing else than a tensor is known to come here."""
+    return all(isinstance(atom, (Tensor, Tuple, Unknown)) for atom in value.atoms)
 
 
 def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
@@ -93,7 +99,8 @@ def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
 
 def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     node = node_at(program, code, event.place)
-    last = value_of(program, code, node.values[-1]) if isinstance(node, ast.BoolOp) else None
+    asked = node.values[-1] if isinstance(node, ast.BoolOp) else node if isinstance(node, ast.Compare) else None
+    last = value_of(program, code, asked) if asked is not None else None
     value = last if is_tensor(last) and last is not None else event.condition
     if not any(isinstance(atom, Tensor) for atom in value.atoms):
         return
@@ -102,7 +109,7 @@ def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     if isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.In, ast.NotIn)) or _with_none(node)):
         return
     text = ast.unparse(node) if node is not None else "a tensor"
-    certain = all(isinstance(atom, (Tensor, Tuple, Unknown)) for atom in value.atoms)
+    certain = _is_certain(value)
     unless = "" if certain else f"{text} is a tensor"
     message = f"the truth of `{text}` depends on the data of a tensor"
     yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=not certain)
@@ -191,9 +198,10 @@ def of_syntax(program: Program, code: Code) -> Iterator[Break]:
             yield Break("python-object", "Invalid call to __build_class__", text, code.place(node))
         elif isinstance(node, ast.Attribute) and node.attr == "grad_fn" and isinstance(node.ctx, ast.Load):
             yield Break("autograd-inside", "Tensor with grad_fn()", f"`{ast.unparse(node)}` is read", code.place(node))
-        elif isinstance(node, ast.Slice) and _bounded_by_tensor(program, code, node):
+        elif isinstance(node, ast.Slice) and (bound := _tensor_bound(program, code, node)) is not None:
             gb, text = "Dynamic slicing with Tensor arguments", f"`{ast.unparse(node)}` has a tensor as a bound"
-            yield Break("tensor-to-python", gb, text, code.place(node), soft=True)
+            unless = _if_tensor(program, code, bound)
+            yield Break("tensor-to-python", gb, text, code.place(node), soft=True, unless=unless, doubt=bool(unless))
         elif isinstance(node, ast.Subscript) and (name := _walked_index(program, code, node)):
             text = f"`{name}` is an element of a tensor and an index in `{ast.unparse(node)}`"
             yield Break("tensor-to-python", "Data dependent operator", text, code.place(node))
@@ -228,9 +236,16 @@ def _elements(program: Program, code: Code, target: ast.expr, source: ast.expr) 
             yield target.id
 
 
-def _bounded_by_tensor(program: Program, code: Code, node: ast.Slice) -> bool:
+def _tensor_bound(program: Program, code: Code, node: ast.Slice) -> ast.expr | None:
+    """The bound of a slice that is a tensor, or may be one."""
     bounds = [bound for bound in (node.lower, node.upper, node.step) if bound is not None]
-    return any(is_tensor(value_of(program, code, bound)) for bound in bounds)
+    return next((bound for bound in bounds if is_tensor(value_of(program, code, bound))), None)
+
+
+def _if_tensor(program: Program, code: Code, node: ast.expr) -> str:
+    """The condition under which an expression is a tensor; empty where it is nothing else."""
+    value = value_of(program, code, node)
+    return "" if value is None or _is_certain(value) else f"{ast.unparse(node)} is a tensor"
 
 
 def _looks_for_tensor(program: Program, code: Code, node: ast.Compare) -> bool:

@@ -14,7 +14,7 @@ from strop.source.events import Call
 from strop.source.heap import Object
 from strop.source.hybridize.syntax import node_at, parents_of, span
 from strop.source.interpret import Program
-from strop.source.values import Const, Function, Primitive, Tensor, Value
+from strop.source.values import Const, Function, Primitive, Tensor, Unknown, Value
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -101,13 +101,23 @@ def _array(program: Program, code: Code, event: Call) -> bool:
     if value is None or not value.arrays():
         return False
     node = node_at(program, code, event.place)
-    inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    if isinstance(inner, ast.Call):
-        for other in program.events(code.id):
-            if isinstance(other, Call) and span(other.place) == span(code.place(inner)):
-                plain = all(isinstance(atom, (Const, Primitive)) for v in other.args for atom in v.atoms)
-                return not (plain and other.receiver is not None and not other.receiver.arrays())
+    inner = _computed(code, node.args[0]) if isinstance(node, ast.Call) and node.args else None
+    if not isinstance(inner, ast.Call):
+        return True
+    for other in program.events(code.id):
+        if isinstance(other, Call) and span(other.place) == span(code.place(inner)):
+            plain = all(isinstance(atom, (Const, Primitive, Unknown)) for v in other.args for atom in v.atoms)
+            return not (plain and other.receiver is not None and not other.receiver.arrays())
     return True
+
+
+def _computed(code: Code, node: ast.expr) -> ast.expr:
+    """What a variable that is assigned once stands for."""
+    if not isinstance(node, ast.Name):
+        return node
+    stores = [n for n in code.walk() if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)]
+    made = [n for n in code.walk() if isinstance(n, ast.Assign) and len(n.targets) == 1 and n.targets[0] in stores]
+    return made[0].value if len(stores) == len(made) == 1 else node
 
 
 def _mask(value: Value | None) -> bool:

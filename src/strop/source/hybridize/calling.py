@@ -20,7 +20,7 @@ from strop.source.entries import ancestor_names
 from strop.source.events import Call
 from strop.source.hybridize.torch_worth import loops_around
 from strop.source.interpret import Program
-from strop.source.values import Bound, Function, Value
+from strop.source.values import Bound, Function, Value, join_all
 
 Often = Literal["often", "once", "unknown"]
 
@@ -38,6 +38,7 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_
 _OF_DATA = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "torch.utils.data.DataLoader")
 _DATA_FOLDERS = ("data", "dataset", "datasets", "transforms", "augment", "augmentation", "preprocessing", "dataloader")
 _LOADING = ("__getitem__", "__getitems__", "__iter__", "__next__", "collate_fn", "collate", "__len__")
+_HOLDERS = ("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential")
 _EXPORTS = (
     "torch.jit.script", "torch.jit.trace", "torch.jit.trace_module", "torch.jit.script_if_tracing", "torch.onnx.export",
     "torch.onnx.dynamo_export", "torch.export.export", "torch.fx.symbolic_trace", "torch.fx.Tracer",
@@ -163,9 +164,34 @@ def is_loading(program: Program, code: Code) -> bool:
     """Part of a dataset or of what a `DataLoader` runs in its workers."""
     if code.short in _LOADING or "collate" in code.name or "tokeniz" in code.name.lower():
         return True
-    if any(part in _DATA_FOLDERS for part in code.module.name.split(".")[1:]) and not is_forward(program, code):
+    in_folder = any(part in _DATA_FOLDERS for part in code.module.name.split(".")[1:])
+    if in_folder and not (is_forward(program, code) and _learns(program, code.cls)):
         return True
     return code.cls is not None and not set(_OF_DATA).isdisjoint(ancestor_names(program, code.cls))
+
+
+def _learns(program: Program, cls: Class | None, depth: int = 6) -> bool:
+    """Whether a module has parameters or layers: augmentations and transforms of data have none."""
+    if cls is None:
+        return False
+    held = [cell.value for obj in program.objects_of(cls) for cell in obj.attributes.values()]
+    return any(_is_learnt(program, value, depth) for value in held)
+
+
+def _is_learnt(program: Program, value: Value, depth: int) -> bool:
+    if any(atom.kind == "parameter" for atom in value.tensors()):
+        return True
+    for obj in value.objects() if depth else ():
+        if isinstance(obj.cls, Class):
+            if is_module(program, obj.cls) and _learns(program, obj.cls, depth - 1):
+                return True
+        elif obj.kind != "instance" or obj.cls in _HOLDERS:
+            held = join_all([obj.contents(), *(cell.value for cell in obj.attributes.values())])
+            if _is_learnt(program, held, depth - 1):
+                return True
+        elif obj.cls.startswith("torch.nn."):
+            return True
+    return False
 
 
 def is_update(program: Program, code: Code) -> bool:

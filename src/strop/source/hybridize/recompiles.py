@@ -25,7 +25,7 @@ from strop.source.hybridize.torch_rules import (
 )
 from strop.source.interpret import Program
 from strop.source.queries import ParameterFacts
-from strop.source.values import Primitive, Tensor, Value
+from strop.source.values import Const, Primitive, Tensor, Value
 
 _GROWING = ("append()", "extend()", "insert()", "pop()", "popleft()", "appendleft()", "add()", "clear()", "popitem()")
 _found: WeakKeyDictionary[Program, dict[Code, tuple[Write, ...]]] = WeakKeyDictionary()
@@ -86,13 +86,19 @@ def per_value(program: Program, id: str) -> list[Reason]:
     code = program.code(id)
     found = []
     for name, parameter in own_parameters(program, id).items():
-        if not parameter.called or not _varies(parameter) or parameter.value.only("bool"):
+        if not parameter.called or not _varies(parameter) or _is_flag(parameter.value):
             continue
         if parameter.value.only("str") or _decides(code, name):
             place = next((flow.place for flow in parameter.flows if flow.value.atoms), code.place())
             message = f"`{name}` is {parameter.value.describe()}: every new value makes another graph"
             found.append(Reason(RECOMPILES_PER_VALUE, message, place))
     return found
+
+
+def _is_flag(value: Value) -> bool:
+    """True, False or nothing, as far as is known: two graphs at most."""
+    plain = [atom.type for atom in value.atoms if isinstance(atom, (Const, Primitive))]
+    return "bool" in plain and set(plain) <= {"bool", "NoneType"}
 
 
 def numbers(program: Program, id: str) -> list[tuple[str, Place]]:

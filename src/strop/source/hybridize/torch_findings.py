@@ -7,7 +7,7 @@ of a function that is compiled, or in a model that would be worth compiling but 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from strop.source.code import Code
 from strop.source.facts import Finding, Function, Reason
@@ -41,6 +41,7 @@ def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]
     proposals, mended = propose(program, judged, target)
     inside = compiled(program)
     found = [proposal.finding for proposal in proposals]
+    broken: list[Finding] = []
     taken: set[tuple[str, object]] = set()
     for id, root in inside.items():
         code = program.code(id)
@@ -48,7 +49,7 @@ def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]
         for b in own_breaks(program, id):
             if not b.doubt and (b.rule, b.place) not in taken:
                 taken.add((b.rule, b.place))
-                found.append(_break(program, code, b, root, worth))
+                broken.append(_break(program, code, b, root, worth))
         if code is root and id in judged:
             found += _recompilations(program, code, judged[id][0], worth)
     for candidate in mended:
@@ -56,7 +57,8 @@ def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]
             key = found_break.rule, found_break.place
             if key not in taken:
                 taken.add(key)
-                found.append(found_break)
+                broken.append(found_break)
+    found += _one_per_function(broken)
     for module in program.modules.values():
         if "torch" in module.imports:
             for code in (module.code, *module.functions):
@@ -64,6 +66,20 @@ def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]
     found += waiting.findings(program, target)
     names = {(program.code(id).module.file, program.code(id).name) for id in inside}
     return Advice(found, proposals, names)
+
+
+def _one_per_function(broken: list[Finding]) -> list[Finding]:
+    """Breaks of one kind in one function are mended together: the first tells the lines of the others."""
+    kept: dict[tuple[object, ...], list[Finding]] = {}
+    for number, one in enumerate(broken):
+        key = (number,) if one.edits else (one.code, one.rule, one.place.file, one.function)
+        kept.setdefault(key, []).append(one)
+    found = []
+    for first, *others in kept.values():
+        lines = sorted({other.place.line for other in others} - {first.place.line})
+        more = f"; also in line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:6]))}" if lines else ""
+        found.append(replace(first, message=first.message + more))
+    return found
 
 
 def _breaks_of(program: Program, one: Candidate) -> Iterator[Finding]:

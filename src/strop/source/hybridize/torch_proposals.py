@@ -115,7 +115,8 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
 def _is_eligible(program: Program, code: Code) -> bool:
     if program.framework(code.id) != "torch" or not is_candidate(program, code.id) or code.is_generator:
         return False
-    if "metric" in code.module.name.rpartition(".")[2]:
+    folders = code.module.name.split(".")
+    if any("metric" in part for part in folders[1:] or folders):
         return False  # computed once per epoch or batch, beside a model
     if is_nested(code) or is_test(program, code) or is_loading(program, code) or is_update(program, code):
         return False
@@ -126,9 +127,9 @@ def _is_eligible(program: Program, code: Code) -> bool:
 
 
 def _can_be_mended(one: Candidate) -> bool:
-    """A few breaks, none of which is what the function is for."""
+    """A few breaks, none of which is what the function is for; shapes that depend on data need another algorithm."""
     certain = [b for b, _ in one.state.certain]
-    return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in _DRIVING for b in certain)
+    return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in (*_DRIVING, "dynamic-shape") for b in certain)
 
 
 def _is_inside(one: Candidate, other: Candidate) -> bool:

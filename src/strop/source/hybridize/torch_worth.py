@@ -19,7 +19,7 @@ from strop.source.heap import Object
 from strop.source.hybridize.syntax import node_at, owner_of
 from strop.source.hybridize.torch_operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
 from strop.source.interpret import Program
-from strop.source.values import Unknown
+from strop.source.values import Const, Primitive, Unknown, Value
 
 _ROUNDS = 4.0  #: what a loop whose length nobody knows counts for
 _MAX_WEIGHT = 64.0
@@ -117,6 +117,8 @@ def event_estimate(program: Program, event: Call, target: str) -> Estimate:
     sequence = "torch.nn.Sequential.__call__" in event.targets
     counts = _counted(program, event.callee.objects()) if sequence and event.callee is not None else Counter[str]()
     for name in library_targets(program, event):
+        if name.startswith("torch.Tensor.") and _may_be_text(event.receiver):
+            continue  # an option, which only passes where tensors pass, too
         kind = kind_of(name)
         if kind == "product" and _is_small(event, name):
             kind = "small product"
@@ -139,6 +141,10 @@ def event_estimate(program: Program, event: Call, target: str) -> Estimate:
     for part in parts:
         whole.add(part, share)
     return whole
+
+
+def _may_be_text(value: Value | None) -> bool:
+    return value is not None and any(isinstance(a, (Const, Primitive)) and a.type == "str" for a in value.atoms)
 
 
 def _counted(program: Program, models: list[Object], depth: int = 4) -> Counter[str]:
