@@ -141,6 +141,11 @@ _LEVELS = {
         one node."""),
     "lowering": ("How nodes are lowered", """
         Level 2 (`plan/lowering.py`). A node that no pass names is computed by the sums that define it."""),
+    "constraints": (
+        "What planners have to keep to",
+        """
+        `plan/constraints.py`. These change no nest: they say what later planners may not decide otherwise.""",
+    ),
     "nests": ("Nests that meet, and where tensors lie", """
         Level 3 and 4 (`loops/fusion.py`, `loops/program.py`, `loops/compute_at.py`). Layouts are compositions of the
         steps in `loops/layout.py`: split, reorder, fuse, pad, unfold."""),
@@ -162,7 +167,8 @@ def passes() -> str:
     sections = []
     for level in LEVELS:
         title, text = _LEVELS[level]
-        kinds = [kind for kind in Pass.registry.values() if kind.level == level and kind.__module__ in names]
+        found = [kind for kind in Pass.registry.values() if kind.level == level and kind.__module__ in names]
+        kinds = sorted(found, key=lambda kind: (names.index(kind.__module__), inspect.getsourcelines(kind)[1]))
         sections += [f"## {title}", text, _table(titles, [_pass_row(kind) for kind in kinds])]
     return _page(
         "Passes",

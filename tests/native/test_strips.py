@@ -30,7 +30,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def force(patch: pytest.MonkeyPatch, call: float = 0.0) -> None:
     patch.setattr(strips, "LARGE", 0.0)
-    patch.setattr(strips, "levels", lambda target, threads: (strips.Level(1e6, 1e9),))
+    patch.setattr(strips, "levels", lambda target, threads: (strips.CacheLevel(1e6, 1e9),))
     patch.setattr(strips, "WORTH", float("-inf"))
     patch.setattr(strips, "CALL_US", call)
 

@@ -192,7 +192,7 @@ def test_check_mode_verifies_what_each_step_made(monkeypatch):
     options = strop.Options(check=True, cache=False, threads=1)
     strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
 
-    def broken(lowered, journal, keep):
+    def broken(lowered, journal, **settings):
         return replace(lowered, nests=lowered.nests[::-1]), []
 
     monkeypatch.setattr(planners, "fused", broken)
