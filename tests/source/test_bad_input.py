@@ -150,3 +150,10 @@ def test_a_project_full_of_bad_files_is_scanned_to_the_end(tmp_path):
     assert {os.path.basename(s.file) for s in found.skipped} == bad
     assert {os.path.basename(s.file): s.code for s in found.skipped} == {n: c for n, (_, c) in BAD.items() if c}
     assert any(f.function == "step" and f.file.endswith("good.py") for f in found.functions)
+
+
+@pytest.mark.parametrize("text", ["import b\nb = b\n", "b = c\nc = b\n", "b = (1, b)\n"])
+def test_a_variable_that_is_assigned_itself_ends_nothing(tmp_path, text):
+    (tmp_path / "a.py").write_text(f"import torch\n\n{text}\n\ndef f(x):\n    return torch.relu(x) * b.scale\n")
+    found = survey([str(tmp_path)], Settings())
+    assert not found.skipped and found.files == 1

@@ -129,6 +129,7 @@ class Builder:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.frame: Frame
+        self.constants: list[ast.expr] = []  #: values of modules' variables that are being evaluated
 
     def make(
         self,

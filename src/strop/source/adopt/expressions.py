@@ -96,14 +96,16 @@ class Expressions(Builder):
         return meaning
 
     def _elsewhere(self, constant: Constant) -> Value:
-        """A module's variable, evaluated where it is assigned."""
+        """A module's variable, evaluated where it is assigned; `a = a`, or a circle of such, has no value."""
         frame = self.frame
-        if len(frame.chain) > 6:
+        if len(frame.chain) > 6 or constant.expression in self.constants:
             return self.symbol("constant", constant.expression)
         self.frame = Frame(constant.module.code, None, frame.chain)
+        self.constants.append(constant.expression)
         try:
             return self.evaluate(constant.expression)
         finally:
+            self.constants.pop()
             self.frame = frame
 
     def _attribute(self, expression: ast.Attribute) -> Value:
