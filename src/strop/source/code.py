@@ -68,7 +68,10 @@ class Code:
         "hidden",
         "id",
         "is_async",
+        "is_class_method",
         "is_generator",
+        "is_property",
+        "is_static",
         "line",
         "locals",
         "module",
@@ -103,6 +106,11 @@ class Code:
         self.rebound: set[str] = set()  #: locals that inner functions write
         self.is_generator = False
         self.is_async = isinstance(node, ast.AsyncFunctionDef)
+        self.is_static = self.decorated("staticmethod")
+        self.is_class_method = self.decorated("classmethod") or self.short in ("__new__", "__init_subclass__")
+        self.is_property = self.decorated(
+            "property", "cached_property", "getter", "abstractproperty", "lazy_property"
+        )
         self.hidden = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         self.nodes: dict[object, Node] = {}
         self.uses: dict[bool, dict[str, Use]] = {}  #: what `usage.uses` found
@@ -140,13 +148,6 @@ class Code:
         """Whether a decorator's last word is one of these."""
         return any(_last(decorator) in names for decorator in self.decorators)
 
-    @property
-    def is_static(self) -> bool:
-        return self.decorated("staticmethod")
-
-    @property
-    def is_class_method(self) -> bool:
-        return self.decorated("classmethod") or self.name.rpartition(".")[2] in ("__new__", "__init_subclass__")
 
     @property
     def short(self) -> str:
