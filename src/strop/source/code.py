@@ -41,6 +41,7 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+_RELEASED = ast.Pass()
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,14 @@ class Code:
             return None
         first = self.parameters[0]
         return first.name if first.kind in ("normal", "positional") else None
+
+    def release(self) -> None:
+        """Let go of the syntax and of the contexts; nothing can be asked of it afterwards."""
+        self.node = _RELEASED
+        self.body, self.parameters, self.decorators = [], [], []
+        self._all = self._own = None
+        self.nodes.clear()
+        self.uses.clear()
 
     def __repr__(self) -> str:
         return f"<code {self.id}>"

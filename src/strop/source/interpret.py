@@ -472,7 +472,7 @@ class Program:
             for code in [module.code, *module.codes.values()]:
                 for node in code.nodes.values():
                     node.release()
-                code.nodes.clear()
+                code.release()
             module.codes.clear()
             module.classes.clear()
             module.functions.clear()
