@@ -109,9 +109,7 @@ class Code:
         self.is_async = isinstance(node, ast.AsyncFunctionDef)
         self.is_static = self.decorated("staticmethod")
         self.is_class_method = self.decorated("classmethod") or self.short in ("__new__", "__init_subclass__")
-        self.is_property = self.decorated(
-            "property", "cached_property", "getter", "abstractproperty", "lazy_property"
-        )
+        self.is_property = self.decorated("property", "cached_property", "getter", "abstractproperty", "lazy_property")
         self.hidden = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         self.nodes: dict[object, Node] = {}
         self.uses: dict[bool, dict[str, Use]] = {}  #: what `usage.uses` found
@@ -148,7 +146,6 @@ class Code:
     def decorated(self, *names: str) -> bool:
         """Whether a decorator's last word is one of these."""
         return any(_last(decorator) in names for decorator in self.decorators)
-
 
     @property
     def short(self) -> str:
