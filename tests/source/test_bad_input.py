@@ -157,3 +157,10 @@ def test_a_variable_that_is_assigned_itself_ends_nothing(tmp_path, text):
     (tmp_path / "a.py").write_text(f"import torch\n\n{text}\n\ndef f(x):\n    return torch.relu(x) * b.scale\n")
     found = survey([str(tmp_path)], Settings())
     assert not found.skipped and found.files == 1
+
+
+@pytest.mark.parametrize("text", ["a.append(a)", "a.append([a])", "a.extend([1, a])", "a[0] = a", "d['x'] = d"])
+def test_a_container_that_holds_itself_ends_nothing(tmp_path, text):
+    body = f"    a, d = [1], {{}}\n    {text}\n    return torch.stack([x, *a]), torch.relu(d)\n"
+    (tmp_path / "a.py").write_text(f"import torch\n\n\ndef f(x):\n{body}")
+    assert not survey([str(tmp_path)], Settings()).skipped

@@ -44,6 +44,13 @@ class Many:
     keys: list[Any] = field(default_factory=list)  #: of a dict
     open: bool = False
 
+    def put(self, value: Value) -> None:
+        """One more element; what would hold itself is of an unknown length instead."""
+        if _holds(value, self, set()):
+            self.open = True
+        else:
+            self.items.append(value)
+
     def entry(self, key: object) -> Value | None:
         """The value of a dict's key; the last one, where it was assigned again."""
         if self.kind != "dict" or key is None:
@@ -93,6 +100,14 @@ class Partial:
 
 
 Value = Union[Node, Many, Self, Method, Parent, Closure, Partial, Library, Constant, Code, Class, Module]
+
+
+def _holds(value: Value, inner: Many, seen: set[int]) -> bool:
+    """Whether a container is another one, or holds it."""
+    if not isinstance(value, Many) or id(value) in seen:
+        return False
+    seen.add(id(value))
+    return value is inner or any(_holds(item, inner, seen) for item in value.items)
 
 
 @dataclass(eq=False)

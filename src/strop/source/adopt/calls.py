@@ -242,13 +242,14 @@ class Calls(Expressions):
 
     def _method_of_many(self, base: Many, name: str, arguments: Arguments, at: ast.Call) -> Value:
         if name in ("append", "add", "insert") and arguments.positional:
-            base.items.append(arguments.positional[-1])
+            base.put(arguments.positional[-1])
             base.open = base.open or self.frame.branches > 0 or name != "append"
         elif name in ("reverse", "sort", "remove", "clear", "update", "setdefault"):
             base.open = True
         elif name == "extend" and arguments.positional:
             added = arguments.positional[0]
-            base.items += added.items if isinstance(added, Many) else [added]
+            for item in list(added.items) if isinstance(added, Many) else [added]:
+                base.put(item)
             base.open = True
         elif name in ("get", "pop") and base.kind == "dict" and arguments.positional:
             key = arguments.positional[0]

@@ -263,9 +263,10 @@ class Extractor(Calls):
         node = self.node(value, target)
         if isinstance(base, Many):
             key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-            if base.kind == "dict":
+            held = len(base.items)
+            base.put(value)
+            if base.kind == "dict" and len(base.items) > held:
                 base.keys.append(key)
-            base.items.append(value)
             base.open = True
         elif isinstance(base, Node) and isinstance(target.value, ast.Name):
             if not isinstance(target.slice, ast.Slice):
