@@ -160,11 +160,15 @@ def test_a_project_full_of_bad_files_is_scanned_to_the_end(tmp_path):
     assert any(f.function == "step" and f.file.endswith("good.py") for f in found.functions)
 
 
-@pytest.mark.parametrize("write", ["found.append(found)", "found.extend([found])", "found[0] = [found]"])
-def test_a_list_that_holds_itself_does_not_end_the_scan_of_its_file(tmp_path, write):
-    text = (
-        f"import torch\n\n\ndef f(x):\n    found = [x]\n    {write}\n    return torch.cat(found) * torch.sigmoid(x)\n"
-    )
-    (tmp_path / "program.py").write_text(text, encoding="utf-8")
-    result = survey([str(tmp_path)])
-    assert not result.skipped and result.files == 1
+@pytest.mark.parametrize("text", ["import b\nb = b\n", "b = c\nc = b\n", "b = (1, b)\n"])
+def test_a_variable_that_is_assigned_itself_ends_nothing(tmp_path, text):
+    (tmp_path / "a.py").write_text(f"import torch\n\n{text}\n\ndef f(x):\n    return torch.relu(x) * b.scale\n")
+    found = survey([str(tmp_path)], Settings())
+    assert not found.skipped and found.files == 1
+
+
+@pytest.mark.parametrize("text", ["a.append(a)", "a.append([a])", "a.extend([1, a])", "a[0] = a", "d['x'] = d"])
+def test_a_container_that_holds_itself_ends_nothing(tmp_path, text):
+    body = f"    a, d = [1], {{}}\n    {text}\n    return torch.stack([x, *a]), torch.relu(d)\n"
+    (tmp_path / "a.py").write_text(f"import torch\n\n\ndef f(x):\n{body}")
+    assert not survey([str(tmp_path)], Settings()).skipped

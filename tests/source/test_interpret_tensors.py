@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from source_facts import facts
+from strop.source import specials
 from strop.source.heap import Object
-from strop.source.values import NOTHING
+from strop.source.values import NOTHING, forget, join, join_all, tensor
 
 X = "x = tf.ones([2, 3])\n"
 
@@ -176,3 +177,22 @@ def test_an_object_with_named_elements_has_no_positions() -> None:
     written = Object("instance", "lib.Record", None, 1)
     written.items["k"] = NOTHING
     assert written.positions() is None
+
+
+def test_tensors_of_many_kinds_merge_in_the_order_of_first_sight():
+    """Not in the order of a set, which differs from process to process, and with it what a scan says."""
+    forget()
+    kinds = ["ragged", "tensor", "sparse", "variable", "symbolic"]
+    found = [tensor("tensorflow", kind) for kind in kinds]
+    assert [atom.kind for atom in join(join_all(found[:3]), join_all(found[3:])).tensors()] == kinds
+
+
+def test_lists_that_hold_each_other_are_looked_at_once_per_depth(tmp_path, monkeypatch):
+    """Every path through them was followed: thousands for eight lists."""
+    looked = []
+    leaves = specials._leaves
+    monkeypatch.setattr(specials, "_leaves", lambda *given: looked.append(given) or leaves(*given))
+    lists = "".join(f"l{i} = []\n" for i in range(8))
+    holds = "".join(f"l{i}.append(l{j})\n" for i in range(8) for j in range(8))
+    facts(tmp_path, X + lists + holds + "l0.append(x)\ntf.nest.map_structure(lambda t: t + 1, l0)\n")
+    assert 0 < len(looked) < 500

@@ -151,6 +151,13 @@ def test_a_file_that_cannot_be_analysed_does_not_end_the_scan(project, interpret
     assert [os.path.basename(f.file) for f in found.functions] == ["a.py", "c.py"]
 
 
+def test_a_file_that_cannot_be_analysed_does_not_take_those_with_it_that_imports_connect(project, interpreted):
+    folder = project(a="import b, c, d\n", b="crash\n", c="z = 1\n", d="import c\n")
+    found = survey([folder], Settings())
+    assert [(os.path.basename(s.file), s.code) for s in found.skipped] == [("b.py", "STR195")]
+    assert [os.path.basename(f.file) for f in found.functions] == ["a.py", "c.py", "d.py"]
+
+
 def test_what_was_given_up_on_is_not_stored(project, interpreted, tmp_path):
     folder, cache = project(a="crash\n"), Cache(tmp_path / "cache")
     survey([folder], Settings(), cache=cache)

@@ -222,7 +222,7 @@ class Calls(LibraryCalls):
             self.reaches[-1].append(code.id)
         node = self.program.node(atom, key)
         values, given = self.bind(code, args, node)
-        node = self.program.invoke(self.node, at, atom, values, given, key, self.exempt)
+        self.program.invoke(self.node, at, node, values, given, self.exempt)
         return node.result
 
     def _call_outline(self, code: Code, args: Arguments, at: ast.AST) -> Value:

@@ -87,11 +87,22 @@ class Attributes(Activation):
 
     def find_member(self, order: tuple[Class | str, ...], name: str) -> tuple[Class | str, Value] | None:
         """Where a class attribute is defined, and what it is."""
+        key = order, name
+        known = self.program.found
+        if key not in known:
+            known[key] = self._find_member(order, name)
+        found = known[key]
+        if found is None:
+            return None
+        owner, member = found
+        return owner, self.read(member) if isinstance(member, Cell) else member
+
+    def _find_member(self, order: tuple[Class | str, ...], name: str) -> tuple[Class | str, Cell | Value] | None:
         for cls in order:
             if isinstance(cls, Class):
                 cell = self.member_cell(cls, name)
                 if cell is not None:
-                    return cls, self.read(cell)
+                    return cls, cell
             elif cls != UNKNOWN_BASE and (found := self._library_member(cls, name)) is not None:
                 return cls, found
         return None
@@ -115,8 +126,8 @@ class Attributes(Activation):
         return join_all([self._of_atom(atom, name, at) for atom in value.atoms])
 
     def _of_atom(self, atom: Atom, name: str, at: ast.AST) -> Value:
-        if isinstance(atom, Object):
-            return self._of_object(atom, name, at)
+        if atom.is_object:
+            return self._of_object(atom, name, at)  # type: ignore[arg-type]
         if isinstance(atom, Library):
             return self._of_library(atom.dotted, name, at)
         if isinstance(atom, Tensor):
@@ -217,14 +228,14 @@ class Attributes(Activation):
 
     @staticmethod
     def _is_property(value: Value) -> bool:
-        return any(isinstance(a, Function) and is_property(a.code) for a in value.atoms)
+        return any(isinstance(a, Function) and a.code.is_property for a in value.atoms)
 
     def _bind(self, value: Value, receiver: Atom, cls: Class | str, at: ast.AST) -> Value:
         """A class attribute as seen through an instance."""
         results = []
         for atom in value.atoms:
             if isinstance(atom, Function):
-                if is_property(atom.code):
+                if atom.code.is_property:
                     results.append(self.call(bound(atom, receiver).value, Arguments(), at))
                 elif atom.code.is_static:
                     results.append(atom.value)
@@ -264,7 +275,7 @@ class Attributes(Activation):
             if self.has_stranger_base(atom.cls):
                 base = next(b for b in self.order(atom.cls) if isinstance(b, str))
                 return bound(library(f"{base}.{name}"), atom).value if base != UNKNOWN_BASE else UNKNOWN
-            cell = self.program.members.setdefault(atom.cls, {}).setdefault(name, Cell())
+            cell = self.program.member_cell(atom.cls, name)
             self.program.empty_reads[cell] = unknown(f"class attribute `{name}` that nothing assigns")
             return self.read(cell)
         results = []
@@ -370,7 +381,7 @@ class Attributes(Activation):
                 self._store_on(atom, name, value, at)
             elif isinstance(atom, ClassAtom):
                 self.note_write(at, kind, target, atom.value, value)
-                cell = self.program.members.setdefault(atom.cls, {}).setdefault(name, Cell())
+                cell = self.program.member_cell(atom.cls, name)
                 self.write(cell, value)
             elif isinstance(atom, ModuleAtom):
                 self.note_write(at, kind, target, "global", value)
@@ -404,10 +415,6 @@ class Attributes(Activation):
     @staticmethod
     def _bind_plain(value: Value, receiver: Atom) -> Value:
         return join_all([bound(atom, receiver).value for atom in value.atoms if isinstance(atom, Function)])
-
-
-def is_property(code: Code) -> bool:
-    return code.decorated("property", "cached_property", "getter", "abstractproperty", "lazy_property")
 
 
 def is_accessor(code: Code) -> str:

@@ -41,6 +41,7 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+_RELEASED = ast.Pass()
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ class Code:
         "hidden",
         "id",
         "is_async",
+        "is_class_method",
         "is_generator",
+        "is_property",
+        "is_static",
         "line",
         "locals",
         "module",
@@ -103,6 +107,9 @@ class Code:
         self.rebound: set[str] = set()  #: locals that inner functions write
         self.is_generator = False
         self.is_async = isinstance(node, ast.AsyncFunctionDef)
+        self.is_static = self.decorated("staticmethod")
+        self.is_class_method = self.decorated("classmethod") or self.short in ("__new__", "__init_subclass__")
+        self.is_property = self.decorated("property", "cached_property", "getter", "abstractproperty", "lazy_property")
         self.hidden = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         self.nodes: dict[object, Node] = {}
         self.uses: dict[bool, dict[str, Use]] = {}  #: what `usage.uses` found
@@ -141,14 +148,6 @@ class Code:
         return any(_last(decorator) in names for decorator in self.decorators)
 
     @property
-    def is_static(self) -> bool:
-        return self.decorated("staticmethod")
-
-    @property
-    def is_class_method(self) -> bool:
-        return self.decorated("classmethod") or self.name.rpartition(".")[2] in ("__new__", "__init_subclass__")
-
-    @property
     def short(self) -> str:
         return self.name.rpartition(".")[2]
 
@@ -158,6 +157,14 @@ class Code:
             return None
         first = self.parameters[0]
         return first.name if first.kind in ("normal", "positional") else None
+
+    def release(self) -> None:
+        """Let go of the syntax and of the contexts; nothing can be asked of it afterwards."""
+        self.node = _RELEASED
+        self.body, self.parameters, self.decorators = [], [], []
+        self._all = self._own = None
+        self.nodes.clear()
+        self.uses.clear()
 
     def __repr__(self) -> str:
         return f"<code {self.id}>"

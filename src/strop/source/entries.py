@@ -113,7 +113,8 @@ def run_entry(program: Program, code: Code) -> None:
         else:
             unknown = program.unknown_argument(code, name)
             values[name] = unknown if default is None else join(unknown, default)
-    node = program.invoke(None, code.node, atom, values, set(), "entry")
+    node = program.node(atom, "entry")
+    program.invoke(None, code.node, node, values, set())
     node.entry = True
 
 

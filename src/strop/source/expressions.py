@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from strop.source.activation import Arguments
+from strop.source.activation import MAX_STEPS, Arguments
 from strop.source.calls import Calls
 from strop.source.classes import tensor_class
 from strop.source.code import Class
@@ -67,14 +67,21 @@ class Expressions(Calls):
         handler = _EXPRESSIONS.get(node.__class__)
         if handler is None:
             return UNKNOWN
-        self.tick()
+        self.steps += 1  # as in `tick`: nothing is called as often as this
+        if self.steps > MAX_STEPS:
+            self.tick()
         return handler(self, node)
 
     def _constant(self, node: ast.Constant) -> Value:
         return const(node.value)
 
     def _name(self, node: ast.Name) -> Value:
-        return self.load(node.id, node)
+        name = node.id
+        if self.env is not None and name not in self.code.rebound:
+            found = self.env.get(name)
+            if found is not None:
+                return found
+        return self.load(name, node)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self.attribute(self.evaluate(node.value), node.attr, node)

@@ -88,6 +88,7 @@ class Program:
         self.defaults: dict[Code, dict[str, Value]] = {}
         self.atoms: dict[Code, Function] = {}
         self.members: dict[Class, dict[str, Cell]] = {}
+        self.found: dict[tuple[tuple[Class | str, ...], str], tuple[Class | str, Cell | Value] | None] = {}
         self.bases: dict[Class, list[Value]] = {}
         self.orders: dict[Class, tuple[Class | str, ...]] = {}
         self.class_decorators: dict[Class, list[str]] = {}
@@ -111,6 +112,8 @@ class Program:
         self._call_graph: CallGraph | None = None
         self._users: dict[Object, list[str]] | None = None
         self._events: dict[str, list[events.Event]] = {}
+        self._parameters: dict[str, dict[str, queries.ParameterFacts]] = {}
+        self._frameworks: dict[str, Framework | None] = {}
         self._masks: dict[str, int] = {}
 
     # -- the fixed point -------------------------------------------------------------------------------------------
@@ -191,32 +194,35 @@ class Program:
         self,
         caller: Node | None,
         at: ast.AST,
-        function: Function,
+        node: Node,
         bound: dict[str, Value],
         given: set[str],
-        key: object,
         exempt: bool = False,
-    ) -> Node:
+    ) -> None:
         """Let values flow into a function, and run it if it has not seen them before."""
-        node = self.node(function, key)
         changed = node.runs == 0
+        parameters = node.parameters
         for name, value in bound.items():
-            old = node.parameters.setdefault(name, NOTHING)
+            old = parameters.setdefault(name, NOTHING)
+            if old is value:
+                continue
             joined = grown(old, value)
             if joined is not old:
-                node.parameters[name] = joined
+                parameters[name] = joined
                 changed = True
         site = caller, getattr(at, "lineno", 0), getattr(at, "col_offset", 0)
         passed = node.arguments.setdefault(site, {})
         for name in given:
             node.given[name] = None
-            passed[name] = join(passed.get(name, NOTHING), bound[name])
+            known = passed.get(name, NOTHING)
+            if known is not bound[name]:
+                passed[name] = join(known, bound[name])
         if caller is not None:
             node.callers[caller] = None
             if (at, node) not in caller.callees:
                 caller.callees[at, node] = exempt
         if not changed:
-            return node
+            return
         if node.running:
             node.stale = True
         elif self._depth >= MAX_CALL_DEPTH:
@@ -227,7 +233,6 @@ class Program:
             self._run(node)
             if caller is not None:
                 node.callers[caller] = None
-        return node
 
     def node(self, function: Function, key: object) -> Node:
         nodes = function.code.nodes
@@ -292,8 +297,14 @@ class Program:
 
     def member(self, cls: Class, name: str, value: Value) -> None:
         """A variable of a class body."""
+        self.write(self.member_cell(cls, name), value)
+
+    def member_cell(self, cls: Class, name: str) -> Cell:
         cells = self.members.setdefault(cls, {})
-        self.write(cells.setdefault(name, Cell()), value)
+        if name not in cells:
+            cells[name] = Cell()
+            self.found.clear()
+        return cells[name]
 
     # -- modules ---------------------------------------------------------------------------------------------------
 
@@ -416,7 +427,10 @@ class Program:
         return queries.reached(self, self.code(id))
 
     def parameters(self, id: str) -> dict[str, queries.ParameterFacts]:
-        return queries.parameters(self, self.code(id))
+        found = self._parameters.get(id)
+        if found is None:
+            found = self._parameters[id] = queries.parameters(self, self.code(id))
+        return found
 
     def callers(self, id: str) -> list[tuple[str, Place]]:
         return queries.callers(self, self.code(id))
@@ -437,7 +451,9 @@ class Program:
         return self._users.get(model, [])
 
     def framework(self, id: str) -> Framework | None:
-        return queries.framework(self, self.code(id))
+        if id not in self._frameworks:
+            self._frameworks[id] = queries.framework(self, self.code(id))
+        return self._frameworks[id]
 
     def codes(self) -> Iterator[Code]:
         """Every function, lambdas and followed modules included."""
@@ -456,7 +472,7 @@ class Program:
             for code in [module.code, *module.codes.values()]:
                 for node in code.nodes.values():
                     node.release()
-                code.nodes.clear()
+                code.release()
             module.codes.clear()
             module.classes.clear()
             module.functions.clear()

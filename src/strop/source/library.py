@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +37,7 @@ from strop.source.values import (
 _PRIMITIVES = ("int", "float", "str", "bool", "bytes", "complex")
 _KINDS = ("tensor", "variable", "symbolic", "sparse", "ragged", "parameter")
 _CONTAINERS = ("list", "set", "frozenset", "iterator", "tuples")
-_ARGUMENT = re.compile(r"arg(\d)")
+_ARGUMENTS = {f"arg{index}": index for index in range(10)}
 
 
 class Applied:
@@ -94,8 +93,8 @@ class LibraryCalls(Structures):
     def _target(self, word: str, applied: Applied) -> Value:
         if word == "self":
             return applied.receiver.value if applied.receiver is not None else NOTHING
-        if match := _ARGUMENT.fullmatch(word):
-            return applied.args.get(int(match[1]))
+        if word in _ARGUMENTS:
+            return applied.args.get(_ARGUMENTS[word])
         _, _, name = word.partition(":")
         return applied.args.kwargs.get(name, NOTHING)
 
@@ -135,8 +134,8 @@ class LibraryCalls(Structures):
             return join_all(applied.args.every())
         if word == "kwargs":
             return join_all(list(applied.args.kwargs.values()))
-        if match := _ARGUMENT.fullmatch(word):
-            return applied.args.get(int(match[1]))
+        if word in _ARGUMENTS:
+            return applied.args.get(_ARGUMENTS[word])
         return unknown(f"result of `{applied.api.name}`") if applied.api.name else UNKNOWN
 
     def _combinator(self, name: str, e: ast.Call, applied: Applied) -> Value:

@@ -72,10 +72,10 @@ def scan_files(names: Sequence[str], roots: Sequence[str], options: Options | No
     gc.disable()  # syntax trees and values live until the end: collections in between only cost time
     try:
         result = _scanned(names, roots, options or Defaults())
+        forget()  # first, since the next allocation after `enable` walks over everything that is still there
     finally:
         if enabled:
             gc.enable()
-    forget()
     if result.lines > LARGE:
         gc.collect()  # programs are full of circles; the next one must not find this one still in memory
     return result

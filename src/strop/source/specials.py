@@ -530,7 +530,7 @@ def asks(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Val
 )
 def map_structure(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | None) -> Value:
     function = args.get(0)
-    leaves = [_leaves(run, value) for value in args.positional[1:]]
+    leaves = [_leaves(run, value, 4, {}) for value in args.positional[1:]]
     result = run.call(function, Arguments(leaves), at)
     source = args.get(1)
     found = []
@@ -544,16 +544,21 @@ def map_structure(run: Calls, args: Arguments, at: ast.AST, receiver: Atom | Non
     return join_all(found)
 
 
-def _leaves(run: Calls, value: Value, depth: int = 4) -> Value:
+def _leaves(run: Calls, value: Value, depth: int, done: dict[tuple[Value, int], Value]) -> Value:
+    """What is inside containers; they share and hold each other, so each is looked at once per depth."""
+    known = done.get((value, depth))
+    if known is not None:
+        return known
     found = []
     for atom in value.atoms:
         if isinstance(atom, Tuple) and depth:
-            found += [_leaves(run, item, depth - 1) for item in atom.items]
+            found += [_leaves(run, item, depth - 1, done) for item in atom.items]
         elif isinstance(atom, Object) and atom.kind in ("list", "dict", "set", "tuple") and depth:
-            found.append(_leaves(run, run.read_contents(atom), depth - 1))
+            found.append(_leaves(run, run.read_contents(atom), depth - 1, done))
         else:
             found.append(atom.value)
-    return join_all(found)
+    done[value, depth] = result = join_all(found)
+    return result
 
 
 @special("operator.attrgetter", "operator.itemgetter", "operator.methodcaller")

@@ -2,7 +2,7 @@
 
 This is what `strop scan` and `strop fix` call. `scan.py` interprets; everything around it is here: settings, the
 cache, processes, comments that silence findings, baselines. A unit whose analysis fails is tried again group by group,
-and what still fails is reported as skipped, so that one odd file never ends a scan.
+a group half by half, and a file that still fails is reported as skipped, so that one odd file never ends a scan.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def scan_unit(unit: _Unit) -> Scan:
-    """Interpret one unit; when that fails, each of its groups, and give up on those that fail."""
+    """Interpret one unit; when that fails, each of its groups or halves, and give up on single files that fail."""
     try:
         return _interpret(unit)
     except (Exception, RecursionError, MemoryError) as error:
@@ -205,10 +205,14 @@ def _interpret(unit: _Unit) -> Scan:
 
 
 def _parts(unit: _Unit) -> list[_Unit]:
+    """The groups of files that imports connect; of a single group, its halves."""
     contents = {file: data for file in unit.files if isinstance(data := read_bytes(file), bytes)}
+    found = groups(contents, unit.roots)
+    if len(found) == 1:
+        middle = len(found[0]) // 2
+        found = [half for half in (found[0][:middle], found[0][middle:]) if half]
     return [
-        replace(unit, files=tuple(group), lines=sum(contents[file].count(b"\n") for file in group))
-        for group in groups(contents, unit.roots)
+        replace(unit, files=tuple(group), lines=sum(contents[file].count(b"\n") for file in group)) for group in found
     ]
 
 

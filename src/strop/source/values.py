@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ MAX_CONSTANTS = 6
 MAX_DEPTH = 4
 MAX_ITEMS = 64
 _serial = count(1)
+_SERIAL = attrgetter("serial")
 
 
 class Atom:
@@ -232,12 +234,13 @@ class Unknown(Atom):
 class Value:
     """A set of atoms in the order in which they were first seen."""
 
-    __slots__ = ("_depth", "_set", "atoms")
+    __slots__ = ("_depth", "_set", "_unknown", "atoms")
 
     def __init__(self, atoms: tuple[Atom, ...]) -> None:
         self.atoms = atoms
         self._set: frozenset[Atom] | None = None
         self._depth = -1
+        self._unknown: bool | None = None
 
     def __iter__(self) -> Iterator[Atom]:
         return iter(self.atoms)
@@ -301,7 +304,9 @@ class Value:
         return self.only("int", "float", "str", "bytes", "complex")
 
     def is_unknown(self) -> bool:
-        return any(isinstance(atom, Unknown) for atom in self.atoms)
+        if self._unknown is None:
+            self._unknown = any(isinstance(atom, Unknown) for atom in self.atoms)
+        return self._unknown
 
     def is_known(self) -> bool:
         return bool(self.atoms) and not self.is_unknown()
@@ -410,7 +415,7 @@ def value_of(atoms: Iterable[Atom]) -> Value:
         return NOTHING
     if len(found) == 1:
         return found[0].value
-    return _intern(tuple(sorted(set(found), key=lambda atom: atom.serial)))
+    return _intern(tuple(sorted(set(found), key=_SERIAL)))
 
 
 def _intern(atoms: tuple[Atom, ...]) -> Value:
@@ -435,7 +440,8 @@ def join(a: Value, b: Value) -> Value:
     if b.as_set() <= a.as_set():
         result = a
     else:
-        result = _widened(sorted(a.as_set() | b.as_set(), key=lambda atom: atom.serial))
+        atoms = sorted(a.as_set() | b.as_set(), key=_SERIAL)
+        result = _intern(tuple(atoms)) if _is_narrow(atoms) else _widened(atoms)
     _joins[key] = result
     return result
 
@@ -456,6 +462,28 @@ def join_all(values: Iterable[Value]) -> Value:
     for value in values:
         result = join(result, value)
     return result
+
+
+def _is_narrow(atoms: list[Atom]) -> bool:
+    """Whether a sorted set is small enough in every respect that `_widened` looks at."""
+    tuples = constants = tensors = unknowns = 0
+    types: set[str] = set()
+    primitives: set[str] = set()
+    for atom in atoms:
+        if isinstance(atom, Const):
+            constants += atom.constant is not None
+            types.add(atom.type)
+        elif isinstance(atom, Primitive):
+            primitives.add(atom.type)
+        elif isinstance(atom, Tensor):
+            tensors += 4 if atom.merged else 1
+        elif isinstance(atom, Tuple):
+            tuples += 1
+        elif isinstance(atom, Unknown):
+            unknowns += 3 if atom.why == _SEVERAL else 1
+    if tuples > 1 or constants > MAX_CONSTANTS or tensors > 3 or unknowns > 2 or len(atoms) > MAX_ATOMS:
+        return False
+    return primitives.isdisjoint(types)
 
 
 def _widened(atoms: list[Atom]) -> Value:
@@ -479,12 +507,12 @@ def _widened(atoms: list[Atom]) -> Value:
         before = all(atom.before for atom in unknowns)
         atoms = [a for a in atoms if not isinstance(a, Unknown)] + [unknown(_SEVERAL, before).atoms[0]]
     if len(set(atoms)) > MAX_ATOMS:
-        atoms = sorted(set(atoms), key=lambda atom: atom.serial)[:MAX_ATOMS] + [UNKNOWN.atoms[0]]
-    return _intern(tuple(sorted(set(atoms), key=lambda atom: atom.serial)))
+        atoms = sorted(set(atoms), key=_SERIAL)[:MAX_ATOMS] + [UNKNOWN.atoms[0]]
+    return _intern(tuple(sorted(set(atoms), key=_SERIAL)))
 
 
-def _kinds(tensors: list[Tensor]) -> set[tuple[str, str]]:
-    return {(t.framework, t.kind) for t in tensors}
+def _kinds(tensors: list[Tensor]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((t.framework, t.kind) for t in tensors))  # in order: a scan says the same each time
 
 
 def _merge_tensors(tensors: list[Tensor]) -> Tensor:

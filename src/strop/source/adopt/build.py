@@ -44,9 +44,12 @@ class Many:
     keys: list[Any] = field(default_factory=list)  #: of a dict
     open: bool = False
 
-    def holds(self, value: Value) -> bool:
-        """Whether a value is this container, or one of what is in it."""
-        return value is self or any(isinstance(item, Many) and item.holds(value) for item in self.items)
+    def put(self, value: Value) -> None:
+        """One more element; what would hold itself is of an unknown length instead."""
+        if _holds(value, self, set()):
+            self.open = True
+        else:
+            self.items.append(value)
 
     def entry(self, key: object) -> Value | None:
         """The value of a dict's key; the last one, where it was assigned again."""
@@ -99,6 +102,14 @@ class Partial:
 Value = Union[Node, Many, Self, Method, Parent, Closure, Partial, Library, Constant, Code, Class, Module]
 
 
+def _holds(value: Value, inner: Many, seen: set[int]) -> bool:
+    """Whether a container is another one, or holds it."""
+    if not isinstance(value, Many) or id(value) in seen:
+        return False
+    seen.add(id(value))
+    return value is inner or any(_holds(item, inner, seen) for item in value.items)
+
+
 @dataclass(eq=False)
 class Frame:
     """A function that is being followed: its variables, and where it was called."""
@@ -133,6 +144,7 @@ class Builder:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.frame: Frame
+        self.constants: list[ast.expr] = []  #: values of modules' variables that are being evaluated
 
     def make(
         self,
@@ -159,11 +171,6 @@ class Builder:
 
     def unknown(self, text: str, inputs: Sequence[Node], at: ast.AST | None) -> Node:
         return self.make("unknown", inputs, at=at, text=text)
-
-    def put(self, base: Many, value: Value, at: ast.AST | None) -> None:
-        """One more element; a container that would hold itself gets something unknown instead."""
-        circle = isinstance(value, Many) and value.holds(base)
-        base.items.append(self.unknown("itself", [], at) if circle else value)
 
     def node(self, value: Value, at: ast.AST | None) -> Node:
         """Any value as a node."""

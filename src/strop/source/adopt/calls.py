@@ -242,14 +242,14 @@ class Calls(Expressions):
 
     def _method_of_many(self, base: Many, name: str, arguments: Arguments, at: ast.Call) -> Value:
         if name in ("append", "add", "insert") and arguments.positional:
-            self.put(base, arguments.positional[-1], at)
+            base.put(arguments.positional[-1])
             base.open = base.open or self.frame.branches > 0 or name != "append"
         elif name in ("reverse", "sort", "remove", "clear", "update", "setdefault"):
             base.open = True
         elif name == "extend" and arguments.positional:
             added = arguments.positional[0]
             for item in list(added.items) if isinstance(added, Many) else [added]:
-                self.put(base, item, at)
+                base.put(item)
             base.open = True
         elif name in ("get", "pop") and base.kind == "dict" and arguments.positional:
             key = arguments.positional[0]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from strop.source.adopt.architecture import Graph, Node
+from strop.source.adopt.architecture import Node
 from strop.source.adopt.build import (
     Builder,
     Closure,
@@ -41,10 +41,6 @@ class Expressions(Builder):
     """Evaluates expressions to values; an expression that nobody knows becomes an unknown of its parts."""
 
     names: Names
-
-    def __init__(self, graph: Graph) -> None:
-        super().__init__(graph)
-        self._assigned: set[ast.expr] = set()  #: what variables of modules are assigned, while it is evaluated
 
     def call(self, expression: ast.Call) -> Value:
         raise NotImplementedError
@@ -100,17 +96,17 @@ class Expressions(Builder):
         return meaning
 
     def _elsewhere(self, constant: Constant) -> Value:
-        """A module's variable, evaluated where it is assigned."""
+        """A module's variable, evaluated where it is assigned; `a = a`, or a circle of such, has no value."""
         frame = self.frame
-        if len(frame.chain) > 6 or constant.expression in self._assigned:
+        if len(frame.chain) > 6 or constant.expression in self.constants:
             return self.symbol("constant", constant.expression)
         self.frame = Frame(constant.module.code, None, frame.chain)
-        self._assigned.add(constant.expression)
+        self.constants.append(constant.expression)
         try:
             return self.evaluate(constant.expression)
         finally:
+            self.constants.pop()
             self.frame = frame
-            self._assigned.remove(constant.expression)
 
     def _attribute(self, expression: ast.Attribute) -> Value:
         return self.attribute(self.evaluate(expression.value), expression.attr, expression)

@@ -33,6 +33,7 @@ class Architecture:
         self._tables: dict[Class, dict[str, Value]] = {}
         self._constructors: dict[Class, Graph] = {}
         self._plain: dict[Class, bool] = {}
+        self._graphs: list[Graph] = []
 
     def graph(self, code: Code, cls: Class | None = None) -> Graph:
         """The graph of a function; `cls` says whose method it is, where that is not the class that defines it."""
@@ -40,11 +41,21 @@ class Architecture:
         if owner is not None and code.short == "__init__" and self.names.method(owner, "__init__") is code:
             self.attributes(owner)
             return self._constructors[owner]
-        graph = Graph(code, owner, self.project)
+        graph = self._new(code, owner)
         extractor = Extractor(self, graph)
         receiver = Self(owner) if owner is not None and code.receiver() is not None else None
         extractor.run(code, receiver)
         return graph
+
+    def _new(self, code: Code, cls: Class | None) -> Graph:
+        graph = Graph(code, cls, self.project)
+        self._graphs.append(graph)
+        return graph
+
+    def release(self) -> None:
+        """Free the memory of all graphs; nothing can be asked of them, nor of their matches, afterwards."""
+        for graph in self._graphs:
+            graph.release()
 
     def attributes(self, cls: Class) -> dict[str, Value]:
         """What the constructor leaves in `self`, by name."""
@@ -55,7 +66,7 @@ class Architecture:
         code = self.names.method(cls, "__init__")
         found: dict[str, Value] = {}
         if code is not None:
-            self._constructors[cls] = graph = Graph(code, cls, self.project)
+            self._constructors[cls] = graph = self._new(code, cls)
             extractor = Extractor(self, graph, own=found)
             extractor.run(code, Self(cls), constructing=True)
         self._tables[cls] = found
@@ -252,9 +263,10 @@ class Extractor(Calls):
         node = self.node(value, target)
         if isinstance(base, Many):
             key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-            if base.kind == "dict":
+            held = len(base.items)
+            base.put(value)
+            if base.kind == "dict" and len(base.items) > held:
                 base.keys.append(key)
-            self.put(base, value, target)
             base.open = True
         elif isinstance(base, Node) and isinstance(target.value, ast.Name):
             if not isinstance(target.slice, ast.Slice):

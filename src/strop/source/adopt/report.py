@@ -22,7 +22,9 @@ def findings(project: Project, rules: Sequence[str], target: str, asked: Sequenc
     chosen = wanted(known(rules), target, asked, strop)
     architecture = Architecture(project)
     sources: dict[str, Source] = {}
-    return [finding(match, sources) for match in find.in_project(architecture, chosen)]
+    found = [finding(match, sources) for match in find.in_project(architecture, chosen)]
+    architecture.release()
+    return found
 
 
 def known(folders: Sequence[str]) -> tuple[Rule, ...]:
