@@ -140,3 +140,13 @@ def test_steps_of_many_sums_side_by_side_are_not_written_out_many_times():
 def test_one_block_after_the_other_where_products_take_longer_than_loads():
     nest = one_by_one(32, 64, "znver4")
     assert re.search(r"acc: f32\[\d+,16\]", nest)
+
+
+@pytest.mark.parametrize("target", ["znver3", "znver4", "znver5"])
+def test_a_panel_of_weights_that_every_tile_reads_again_fits_l2(target):
+    """128 rows, 3072 terms, 768 columns: with 96 columns a panel is larger than L2, and Zen 5 waits for L3 (210 instead of
+    250 GFLOP/s)."""
+    machine = Target.find(target)
+    lanes = machine.lanes("f32")
+    tile = best(Demand(128, 768, 3072, rows_alias=True), lanes, machine)
+    assert tile.vectors * lanes * 3072 * 4 <= machine.l2

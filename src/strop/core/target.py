@@ -40,6 +40,7 @@ class Target:
     fork_join_us: float = 1.5
     latency: tuple[float, float, float] = (14.0, 50.0, 300.0)  #: cycles until a line of L2, L3, memory is there
     hopped: float = 1.0  #: how much longer lines beyond L2 take in short runs, many of them by turns
+    l1_ways: int = 8  #: lines of L1 whose addresses are 4 KB apart; more of them evict each other
     l3_share: float = 0.15  #: of L3, that others leave to a program from one run to the next
 
     @property
@@ -218,11 +219,11 @@ TARGETS: dict[str, Target] = {
         #    name             bits  FMA  L1       L2         L3       GHz  L1   L2  L3  memory
         replace(_x86("znver3",  256, 2, 32 * KB, 512 * KB, 32 * MB, 3.2,  59, 32, 25, 5.9), hopped=1.4),
         _x86("znver4",          512, 1, 32 * KB, 1 * MB,   32 * MB, 3.5,  64, 32, 18, 6.0),
-        _x86("znver5",          512, 2, 48 * KB, 1 * MB,   32 * MB, 4.0, 128, 64, 20, 7.0),
+        replace(_x86("znver5",  512, 2, 48 * KB, 1 * MB,   32 * MB, 4.0, 128, 64, 20, 7.0), l1_ways=12),
         _x86("haswell",         256, 2, 32 * KB, 256 * KB, 8 * MB,  3.0,  64, 32, 16, 5.0),
         _x86("skylake-avx512",  512, 2, 32 * KB, 1 * MB,   22 * MB, 2.7, 128, 48, 10, 4.5),
-        _x86("icelake-server",  512, 2, 48 * KB, 1280 * KB, 36 * MB, 2.9, 128, 48, 12, 5.0),
-        _x86("sapphirerapids",  512, 2, 48 * KB, 2 * MB,   60 * MB, 3.0, 128, 48, 10, 5.0),
+        replace(_x86("icelake-server", 512, 2, 48 * KB, 1280 * KB, 36 * MB, 2.9, 128, 48, 12, 5.0), l1_ways=12),
+        replace(_x86("sapphirerapids", 512, 2, 48 * KB, 2 * MB, 60 * MB, 3.0, 128, 48, 10, 5.0), l1_ways=12),
         _x86("x86-64",          128, 1, 32 * KB, 256 * KB, 8 * MB,  2.5,  32, 16, 10, 4.0),
         _x86("x86-64-v3",       256, 2, 32 * KB, 256 * KB, 8 * MB,  3.0,  64, 32, 16, 5.0),
         _x86("x86-64-v4",       512, 1, 32 * KB, 1 * MB,   16 * MB, 3.0, 128, 48, 12, 5.0),

@@ -11,6 +11,7 @@ from strop.loops.primitives import pieces
 FMA_LATENCY = 4
 PIPES = 2  # that multiply and add
 MOST_LOOPED_ROWS = 8
+BESIDE_ROWS = 2  # ways of L1 that weights and sums take beside the rows of a tile
 STREAMED = 0.75  # of what L2 gives at best comes while tiles are multiplied
 
 
@@ -34,7 +35,7 @@ class Demand:
     broadcast: int = 1
     streamed: int = 1
     paired: int = 0
-    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more than six evict each other from L1
+    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more than L1 has ways for evict each other
     vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
     window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
     slide: int = 1  # how far a row moves the window
@@ -75,10 +76,12 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
 
 
 def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
-    """Cycles for the whole contraction, by the busiest of: multiply-add units, loads, latency, what comes from L2."""
+    """Cycles for the whole contraction, by the busiest of: multiply-add units, loads, latency, what comes from L2 or,
+    where a panel does not fit there, from L3."""
     load_rate = target.bandwidth[0] / target.vector_bytes
     panel = demand.streamed * demand.depth * tile.vectors * target.vector_bytes
-    from_l2 = STREAMED * target.bandwidth[1] / target.vector_bytes if panel > target.l1 and not demand.paired else 0.0
+    below = target.bandwidth[2 if panel > target.l2 else 1] if panel > target.l1 and not demand.paired else 0.0
+    arrives = STREAMED * below / target.vector_bytes
     total = 0.0
     for count, rows in pieces(demand.rows, tile.rows):
         for start in range(0, demand.lanes_extent, tile.vectors * lanes):
@@ -90,9 +93,9 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
                 + demand.broadcast * rows / 2
                 + demand.paired * paired * vectors / load_rate
             )
-            arriving = demand.streamed * vectors / from_l2 if from_l2 else 0.0
+            arriving = demand.streamed * vectors / arrives if arrives else 0.0
             step = max(arithmetic, loads, arriving, FMA_LATENCY)
-            if demand.rows_alias and rows > 6:
+            if demand.rows_alias and rows > target.l1_ways - BESIDE_ROWS:
                 step *= 1.5
             ends = 12 + 2 * rows * vectors  # starting and finishing a tile
             total += count * (step * demand.depth + ends)
