@@ -16,7 +16,10 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from strop.run.artifact import Argument, Artifact, LibraryStep, NativeStep
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -119,9 +122,40 @@ def digests(name: str, module: Any, inputs: tuple[Any, ...], kwargs: dict[str, A
             journal = Journal()
             stages = pipeline.run_stages(graph, target, Options(), journal, threads)
             made = pipeline.generate(stages, target, journal)
-            found[f"{name}, {target.name}, {threads}"] = _digest((made.code, made.steps, made.packed, made.outputs))
+            found[f"{name}, {target.name}, {threads}"] = _digest(_content(made))
     print(name, flush=True)
     return found
+
+
+def _content(made: Artifact) -> tuple[object, ...]:
+    """What is compared, written so that its text does not depend on the classes that hold it."""
+    packed = [(one.slot, one.bytes) for one in made.packed]
+    outputs = [(one.slot, one.type.dtype, one.type.shape, one.by_library) for one in made.outputs]
+    return list(made.code), [_step(step) for step in made.steps], packed, outputs
+
+
+def _step(step: NativeStep | LibraryStep) -> tuple[object, ...]:
+    from strop.run.artifact import NativeStep
+
+    if isinstance(step, NativeStep):
+        return "native", step.entry
+    types = tuple((one.dtype, one.shape) for one in step.types)
+    given = tuple((one.type.dtype, one.type.shape) for one in step.inputs)
+    places = tuple(map(_place, step.inputs))
+    return "library", step.op, step.attrs, types, given, places, step.outputs, step.views, step.releases
+
+
+def _place(argument: Argument) -> tuple[object, ...]:
+    from strop.run.artifact import InArena, InPacked, Slot
+
+    place, type_ = argument.place, argument.type
+    if isinstance(place, Slot):
+        return "slot", place.slot
+    if isinstance(place, InArena):
+        return "arena", place.offset, type_.dtype, type_.shape
+    if isinstance(place, InPacked):
+        return "packed", place.slot, type_.dtype, type_.shape
+    return "const", tuple(place.tensor(type_).flatten().tolist()), type_.dtype, type_.shape
 
 
 def _digest(value: object) -> str:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import strop
+from run.artifacts import body_of, canonical, header_of, sealed
 from strop.core.cache import Cache
 from strop.core.journal import StropWarning
 
@@ -22,12 +23,34 @@ def _whole_but_no_program(data):
     return data[:8] + hashlib.sha256(content).digest() + content
 
 
+def _other_artifact(change):
+    """A program whose checksums are right and whose header is not."""
+
+    def damage(data):
+        content = data[40:]
+        header = header_of(content)
+        made = sealed(canonical({**header, **change(header)}), body_of(content))
+        return data[:8] + hashlib.sha256(made).digest() + made
+
+    return damage
+
+
+def _another_version(data):
+    content = data[40:]
+    made = sealed(canonical(header_of(content)), body_of(content), version=99)
+    return data[:8] + hashlib.sha256(made).digest() + made
+
+
 DAMAGE = {
     "a flipped bit": _flip_a_bit,
     "half of it": lambda data: data[: len(data) // 2],
     "nothing left": lambda data: b"",
     "zeros": lambda data: bytes(len(data)),
     "the wrong content": _whole_but_no_program,
+    "another version": _another_version,
+    "a table that is too small": _other_artifact(lambda header: {"slots": 2}),
+    "no entry of that name": _other_artifact(lambda header: {"steps": [{"native": "abort"}]}),
+    "an output of another type": _other_artifact(lambda header: {"outputs": [[0, "f99", [2**60], False]]}),
 }
 
 

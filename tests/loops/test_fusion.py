@@ -27,13 +27,13 @@ def said(journal, kind):
 
 def test_nests_that_read_the_same_share_their_loops():
     journal, about = run(lambda x: (torch.sin(x), torch.cos(x)), torch.randn(6, 17))
-    assert about["nests"] == 1
+    assert about.nests == 1
     assert any("runs in the same loops" in message for message in said(journal, "fusion"))
 
 
 def test_nests_that_read_in_another_order_keep_their_own_loops():
     journal, about = run(lambda x: (torch.sin(x), torch.cos(x.t())), torch.randn(8, 8))
-    assert about["nests"] == 2
+    assert about.nests == 2
     assert any("another order" in message for message in said(journal, "refusal"))
 
 
@@ -63,7 +63,7 @@ def test_an_epilogue_of_winograd_tiles_stays_inside_the_image(size):
     journal, about = run(function, torch.randn(1, 32, size, size), torch.randn(32, 32, 3, 3) / 17, torch.randn(32))
     assert any("Winograd" in message for message in said(journal, "choice"))
     assert any("became its epilogue" in message for message in said(journal, "fusion"))
-    assert about["library"] == {}
+    assert about.library == {}
 
 
 def test_winograd_can_be_switched_off():

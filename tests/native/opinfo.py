@@ -204,8 +204,8 @@ def check(info: Any, made: Program) -> None:
     if not made.samples:
         return
     compiled = build(made.graph, Options(cache=False, check=True), Journal(), 1)
-    if compiled.compiled.about["library"]:
-        raise AssertionError(f"library nodes appeared: {compiled.compiled.about['library']}")
+    if compiled.compiled.about.library:
+        raise AssertionError(f"library nodes appeared: {compiled.compiled.about.library}")
     compiled.bind(made.params)
     results = compiled([t.contiguous() for sample in made.samples for t in sample.tensors])
     values = iter(results[len(made.graph.outputs) :])

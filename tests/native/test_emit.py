@@ -25,6 +25,7 @@ from strop.graph.operators import ACTIVATIONS, OTHER
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Apply, Buffer, Guard, Load, Loop, Nest, Store
 from strop.run import pipeline
+from strop.run.artifact_format import to_bytes
 from strop.run.program import build
 
 CODE = Path(strop.__file__).parent / "code"
@@ -41,7 +42,7 @@ def compiled(function, *examples, threads=1):
     program = build(
         trace(lambda *tensors: function(*tensors), *examples), Options(cache=False, check=True), Journal(), threads
     )
-    assert not program.compiled.about["library"], program.compiled.about["library"]
+    assert not program.compiled.about.library, program.compiled.about.library
     return program
 
 
@@ -74,11 +75,12 @@ from native.random_graphs import random_graph
 from native.test_golden_nests import PROGRAMS
 from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.run.artifact_format import to_bytes
 from strop.run.pipeline import compile_graph
 graphs = [make() for make in PROGRAMS] + [random_graph(seed, 12) for seed in range(20)]
 for graph in graphs:
     made = compile_graph(graph, Options(cache=False), Journal(), 2)
-    print(hashlib.sha256(made.to_bytes()).hexdigest())
+    print(hashlib.sha256(to_bytes(made)).hexdigest())
 """
 
 
@@ -97,7 +99,7 @@ def test_two_processes_make_the_same_bytes():
 def test_same_graph_twice_in_one_process_makes_the_same_bytes():
     graph = random_graph(7, 12)
     first, second = (pipeline.compile_graph(graph, Options(cache=False), Journal(), 1) for _ in range(2))
-    assert first.to_bytes() == second.to_bytes()
+    assert to_bytes(first) == to_bytes(second)
 
 
 # memory

@@ -98,7 +98,7 @@ def test_numbers_equal_the_reference(program: Callable[[], Graph], threads: int,
     inputs = [torch.randn(node.shape, generator=generator) for node in graph.inputs]
     params = [torch.randn(node.shape, generator=generator) for node in graph.params]
     made = build_program(graph, Options(cache=False, check=True), Journal(), threads)
-    assert not made.compiled.about["library"]
+    assert not made.compiled.about.library
     made.bind(params)
     wanted, _ = reference.evaluate(graph, inputs, params)
     for got, expected in zip(made(inputs), wanted):

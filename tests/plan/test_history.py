@@ -70,7 +70,7 @@ def replayed(stages: Stages) -> Program:
 
 def code(program: Program) -> tuple[object, ...]:
     compiled = pipeline.generate(Stages({"place": program}), program.target, Journal())
-    return compiled.code, compiled.steps, compiled.packed, compiled.packings, compiled.outputs
+    return compiled.code, compiled.steps, compiled.packed, compiled.sections, compiled.outputs
 
 
 @pytest.mark.parametrize("numerics", ["default", "fast"])

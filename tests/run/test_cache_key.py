@@ -15,6 +15,7 @@ from strop.core.journal import Journal
 from strop.core.ports import PORTS
 from strop.core.target import Target
 from strop.run import jit, pipeline
+from strop.run.artifact_format import to_bytes
 
 TARGET = Target.find("znver3")
 OTHER_OPTIONS = {
@@ -100,7 +101,7 @@ def test_programs_hold_no_names():
         outer.forward = lambda x: getattr(outer, name)(x)
         graph = capture(outer, (x,)).graph
         assert name in str(graph)
-        return pipeline.compile_graph(graph, Options(cache=False), Journal(), 1).to_bytes()
+        return to_bytes(pipeline.compile_graph(graph, Options(cache=False), Journal(), 1))
 
     first, second = named("first_name"), named("other_name")
     assert first == second and b"first_name" not in first

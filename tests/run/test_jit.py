@@ -6,6 +6,7 @@ import ctypes
 import gc
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -76,3 +77,10 @@ def test_libraries_come_and_go() -> None:
     del kept[1::2]
     gc.collect()
     assert all(ctypes.CFUNCTYPE(ctypes.c_int32)(library.address("one"))() == 1 for library in kept)
+
+
+@pytest.mark.parametrize("damage", [lambda code: b"junk", lambda code: b"", lambda code: code[: len(code) // 2]])
+def test_bytes_that_are_no_object_code_are_a_problem(damage: Callable[[bytes], bytes]) -> None:
+    code = compile_object("define void @nothing() { ret void }", host())
+    with pytest.raises(Problem, match="STR501"):
+        Library([damage(code)], host()).address("nothing")

@@ -64,10 +64,10 @@ def test_equals_eager(function: Any, x: Tensor) -> None:
 
 def test_transposed_heads_are_not_copied_and_what_is_used_up_is_released() -> None:
     steps = session_of(attention, torch.randn(2, 5, 24).bfloat16()).compiled.steps
-    views = {step[2]["target"]: step[7] for step in steps}
+    views = {step.attrs["target"]: step.views for step in steps}
     assert views["aten.transpose.int"] and views["aten.scaled_dot_product_attention.default"]
-    made = [slot for step in steps if step[7] for slot in step[6]]
-    released = [slot for step in steps for slot in step[8]]
+    made = [slot for step in steps if step.views for slot in step.outputs]
+    released = [slot for step in steps for slot in step.releases]
     assert sorted(released) == sorted(made)
 
 

@@ -17,7 +17,8 @@ from strop.core.problem import Problem
 from strop.core.target import TARGETS, Target
 from strop.run import jit, measure
 from strop.run.abroad import compile_abroad, is_abroad
-from strop.run.pipeline import Compiled
+from strop.run.artifact import Artifact
+from strop.run.artifact_format import from_bytes
 
 
 @pytest.fixture
@@ -33,14 +34,14 @@ def cache(tmp_path, monkeypatch):
     return Cache(tmp_path)
 
 
-def measured(cache: Cache) -> list[Compiled]:
+def measured(cache: Cache) -> list[Artifact]:
     found = []
     for entry in cache.entries():
         try:
-            found.append(Compiled.from_bytes(cache.get(entry.key)))
-        except (TypeError, ValueError, EOFError):
+            found.append(from_bytes(cache.get(entry.key)))
+        except Problem:
             continue
-    return [one for one in found if "measured" in one.about]
+    return [one for one in found if one.about.measured]
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_a_measured_program_computes_the_same_and_is_remembered(model, cache, ow
     assert any("measured before" in event.message for event in again.events)
     plain = strop.Session(model, (x,), options=Options(threads=1))
     assert plain.cache_hit
-    assert "measured" not in plain.compiled.about  # who does not ask for measuring gets the program of the model
+    assert not plain.compiled.about.measured  # who does not ask for measuring gets the program of the model
     assert strop.Session(model, (x,), options=Options(threads=1, measure=4)).explain()
 
 

@@ -61,9 +61,9 @@ def distinct_bytes(fast: CompiledModule) -> int:
     sizes: dict[object, int] = {}
     for program in programs(fast):
         keys = [str(node) for node in program.compiled.params]
-        for key, read, made in program.compiled.packings:
-            size = sum(program.compiled.packed[i][1] for i in made)
-            sizes[key, tuple(keys[i] for i in read)] = size
+        for section in program.compiled.sections:
+            size = sum(program.compiled.packed[i].bytes for i in section.makes)
+            sizes[section.key, tuple(keys[i] for i in section.reads)] = size
     return sum(sizes.values()) + 128 * len(sizes)
 
 
@@ -226,8 +226,8 @@ def test_what_is_read_one_after_the_other_lies_side_by_side() -> None:
     (program,) = programs(compiled(network(), torch.randn(32, 64)))
     assert program._memory.bound is not None
     packed, at = program.compiled.packed, program._memory.bound.packed
-    ends = [at[slot][1] + size for slot, size in packed]
-    assert len(packed) >= 3 and ends[:-1] == [at[slot][1] for slot, _ in packed[1:]]
+    ends = [at[one.slot][1] + one.bytes for one in packed]
+    assert len(packed) >= 3 and ends[:-1] == [at[one.slot][1] for one in packed[1:]]
 
 
 @torch.no_grad()

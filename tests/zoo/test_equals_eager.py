@@ -91,7 +91,7 @@ def test_equals_eager(name: str, door: str, threads: int, made: list[NativeProgr
         require_close(result, expected, tolerance=1e-4)
     assert [one.compiled.threads for one in made] == [threads], "one program, of that many threads"
     assert not journal.of("fallback")[before:], "nothing runs eager"
-    assert {kind for one in made for kind in one.compiled.about["library"]} <= documented()
+    assert {kind for one in made for kind in one.compiled.about.library} <= documented()
 
 
 def documented() -> set[str]:

@@ -226,6 +226,14 @@ CODES: dict[str, Explanation] = {
         "not a cache key",
         "Cache keys are hexadecimal digests of what the code depends on. This is a bug in the caller.",
     ),
+    "STR504": Explanation(
+        "not a compiled program",
+        "Bytes that should hold a compiled program do not: they are something else, are damaged, are in a format of "
+        "another version of Strop, or hold values that contradict each other (a tensor outside of its memory, a slot "
+        "that does not exist). Nothing of them was executed. The message names the first fault. Compile the model "
+        "again; an entry of the cache with such a fault is deleted by itself. While a model is compiled, the code "
+        "means that an operator has an attribute which is no number, string, tuple or None.",
+    ),
     "STR601": Explanation(
         "the outputs differ from eager",
         "A comparison of compiled and eager outputs exceeded the tolerance. The message names the output and the "

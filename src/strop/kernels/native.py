@@ -13,6 +13,8 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.kernels.nests import KERNELS
 from strop.run import pipeline
+from strop.run.artifact import Artifact
+from strop.run.artifact_format import to_bytes
 from strop.run.program import NativeProgram
 
 #: shapes of one kernel that are compiled in a process; later ones are computed by PyTorch's operators
@@ -50,9 +52,7 @@ def _made(name: str, threads: int, numbers: tuple[Any, ...]) -> NativeProgram | 
         return None
 
 
-def _compiled(
-    name: str, threads: int, numbers: tuple[Any, ...], options: Options, journal: Journal
-) -> pipeline.Compiled:
+def _compiled(name: str, threads: int, numbers: tuple[Any, ...], options: Options, journal: Journal) -> Artifact:
     target = pipeline.target_for(options)
     threads = pipeline.usable_threads(threads, journal)
     parts = ("kernel", name, numbers, target.key, options.code_key, threads, pipeline.fingerprint())
@@ -65,5 +65,5 @@ def _compiled(
     stages = pipeline.plan_nests(lowered, target, options, journal, threads)
     compiled = pipeline.generate(stages, target, journal)
     if cache is not None:
-        cache.put(key, compiled.to_bytes())
+        cache.put(key, to_bytes(compiled))
     return compiled

@@ -30,12 +30,13 @@ from strop.graph.ir import Graph
 from strop.loops.program import BORDER_COPY
 from strop.plan.calls import Call
 from strop.run import entry, pipeline
+from strop.run.artifact import Artifact
 from strop.run.bench_report import geometric_mean
 from strop.run.bench_shapes import FAMILIES, OPERATORS, Operator
 from strop.run.library_paths import Path as LibraryPath
 from strop.run.library_paths import library_paths
 from strop.run.packed import Sharing
-from strop.run.pipeline import Compiled, Stages
+from strop.run.pipeline import Stages
 from strop.run.profile import TimedProgram
 from strop.run.program import NativeProgram
 
@@ -48,7 +49,7 @@ _TURN_CALLS = 2
 class Pair:
     """One program twice: as it runs, and with every nest timed alone."""
 
-    def __init__(self, stages: Stages, compiled: Compiled, options: Options) -> None:
+    def __init__(self, stages: Stages, compiled: Artifact, options: Options) -> None:
         self.stages = stages
         self.real = NativeProgram(compiled, options)
         separate = pipeline.generate(stages, pipeline.target_for(options), Journal(), separate=True)

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import mmap
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -136,7 +137,7 @@ _LIBRARY = "program"
 class Library:
     """Object code made callable. Keep it alive as long as its functions are."""
 
-    def __init__(self, objects: list[bytes], target: Target) -> None:
+    def __init__(self, objects: Sequence[bytes], target: Target) -> None:
         with _lock:
             machine = llvm.Target.from_triple(target.triple).create_target_machine(
                 cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
@@ -146,7 +147,10 @@ class Library:
             builder = llvm.JITLibraryBuilder().add_current_process()
             for data in objects:
                 builder.add_object_img(data)
-            self._held = [builder.link(self._jit, _LIBRARY)]
+            try:
+                self._held = [builder.link(self._jit, _LIBRARY)]
+            except RuntimeError as error:
+                raise _not_loadable(str(error)) from error
             _let_go()
 
     def address(self, name: str) -> int:
@@ -154,7 +158,9 @@ class Library:
             with _lock:
                 self._held.append(self._jit.lookup(_LIBRARY, name))
         except RuntimeError as error:
-            raise Problem(
-                "STR501", f"object code has no function `{name}`", help="clear the cache: strop cache clear"
-            ) from error
+            raise _not_loadable(f"it has no function `{name}`") from error
         return int(self._held[-1][name])
+
+
+def _not_loadable(why: str) -> Problem:
+    return Problem("STR501", f"object code cannot be loaded: {why}", help="clear the cache: strop cache clear")

@@ -34,7 +34,9 @@ from strop.plan.recipe import Recipe
 from strop.plan.scheduler import renamed
 from strop.plan.vary import made, ranked
 from strop.run import pipeline
-from strop.run.pipeline import Compiled, Stages
+from strop.run.artifact import Artifact
+from strop.run.artifact_format import to_bytes
+from strop.run.pipeline import Stages
 from strop.run.profile import TimedProgram
 from strop.run.program import NativeProgram
 
@@ -72,7 +74,7 @@ class _Group:
 
 def measured(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
-) -> Compiled:
+) -> Artifact:
     """The fastest program that measuring finds within `options.measure` seconds; remembered in the cache under a key of
     its own. `inspect` sees the stages of one that was not found there."""
     cache = Cache(journal=journal) if options.cache else None
@@ -80,7 +82,7 @@ def measured(
     key = pipeline.cache_key(graph, pipeline.target_for(options), options, threads)
     known = pipeline.stored(cache, key) if cache is not None and not options.check else None
     if known is not None:
-        journal.add("note", "measure", f"measured before: {known.about['measured']}")
+        journal.add("note", "measure", f"measured before: {known.about.measured}")
         pipeline.tell_memory(known, journal)
         return known
     seen: list[Stages] = []
@@ -89,7 +91,7 @@ def measured(
         search = _Search(graph, compiled, seen[0] if seen else None, options, journal, threads)
         found = search.run()
     if cache is not None:
-        cache.put(key, found.to_bytes())
+        cache.put(key, to_bytes(found))
     if inspect is not None:
         inspect(search.stages)
     return found
@@ -97,7 +99,7 @@ def measured(
 
 class _Search:
     def __init__(
-        self, graph: Graph, compiled: Compiled, stages: Stages | None, options: Options, journal: Journal, threads: int
+        self, graph: Graph, compiled: Artifact, stages: Stages | None, options: Options, journal: Journal, threads: int
     ) -> None:
         self.graph, self.options, self.journal, self.threads = graph, options, journal, threads
         self.target: Target = pipeline.target_for(options)
@@ -116,7 +118,7 @@ class _Search:
         bar = "█" * round(24 * done) + "░" * (24 - round(24 * done))
         self.journal.progress(f"measuring {bar} {done:4.0%}  {what}")
 
-    def run(self) -> Compiled:
+    def run(self) -> Artifact:
         final = FINAL_SHARE * self.options.measure
         groups = self._groups(final)
         while self.left() > final and (any(group.waiting for group in groups) or self._look_further(groups, final)):
@@ -138,11 +140,9 @@ class _Search:
         script = "\n".join(map(str, edits))
         return self._kept(new, f"{ratio:.3f}× faster, {len(won)} of {len(groups)} nests exchanged", script)
 
-    def _kept(self, compiled: Compiled, why: str, script: str) -> Compiled:
-        compiled.about["measured"] = why
-        compiled.about["edits"] = script
+    def _kept(self, compiled: Artifact, why: str, script: str) -> Artifact:
         self.journal.add("note", "measure", why)
-        return compiled
+        return replace(compiled, about=replace(compiled.about, measured=why, edits=script))
 
     # ---- candidates ----
 
@@ -234,7 +234,7 @@ class _Search:
                 group.gain *= taken[0] / taken[best]
         return self.left() > final + (time.perf_counter() - began)
 
-    def _compared(self, new: Compiled) -> float:
+    def _compared(self, new: Artifact) -> float:
         """How many times faster the new program is as a whole; 0 where it does not compute the same."""
         programs = [NativeProgram(one, self.options) for one in (self.static, new)]
         results = []

@@ -2,19 +2,17 @@
 
     graph → simplify → lower → fuse → plan → emit → object code
 
-What comes out is plain data (`Compiled`), so that it can be stored under the hash of what it depends on.
+What comes out is plain data (`Artifact`), which is stored under the hash of what it depends on.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import marshal
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import llvmlite
 import torch
@@ -28,7 +26,7 @@ from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.remembered import forget
 from strop.core.target import Target
-from strop.graph.ir import Graph
+from strop.graph.ir import Graph, Type
 from strop.loops.ir import Buffer, Nest, watches
 from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.plan.calls import Call
@@ -36,51 +34,24 @@ from strop.plan.memory import room
 from strop.plan.planners import PIPELINE, Hooks, planned
 from strop.plan.program import Plan, Program
 from strop.plan.strips import Strips
-from strop.run import jit
+from strop.run import artifact_format, jit
+from strop.run.artifact import (
+    About,
+    Argument,
+    Artifact,
+    ConstantValues,
+    InArena,
+    InPacked,
+    LibraryStep,
+    NativeStep,
+    Output,
+    PackedTensor,
+    ParameterSection,
+    Slot,
+    native_entry,
+)
 from strop.run.collection import short_lived
 from strop.run.threads import cores, pool
-
-
-@dataclass
-class Compiled:
-    """A program as data: object code and, per step, an entry to call or a library node to run.
-
-    Where a tensor is, is told as `("slot", i)`, `("arena", offset, dtype, shape)`, `("packed", slot, dtype, shape)` or
-    `("const", values, …)`.
-    """
-
-    code: list[bytes]  # objects that are loaded together
-    steps: list[tuple[Any, ...]]
-    inputs: list[int]
-    params: list[int]
-    direct: list[int]  # which of the parameters steps read as they are
-    outputs: list[tuple[int, str, tuple[int, ...], bool]]  # slot, dtype, shape, made by a library call
-    slots: int
-    arena_bytes: int
-    packed: list[tuple[int, int]]  # slot and bytes of what derives from parameters, in the order of its use
-    #: sections of the parameter program: what each computes, which parameters it reads, which of `packed` it makes
-    packings: list[tuple[str, tuple[int, ...], tuple[int, ...]]]
-    temporary_bytes: int
-    scratch_bytes: int
-    threads: int
-    about: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def packed_bytes(self) -> int:
-        return sum(size for _, size in self.packed)
-
-    @property
-    def memory(self) -> str:
-        """What it needs beside the parameters themselves, in words."""
-        arena, packed = self.arena_bytes / 2**20, self.packed_bytes / 2**20
-        return f"{arena:.1f} MB for intermediate tensors, {packed:.1f} MB of folded and packed weights"
-
-    def to_bytes(self) -> bytes:
-        return marshal.dumps(asdict(self))
-
-    @staticmethod
-    def from_bytes(data: bytes) -> Compiled:
-        return Compiled(**marshal.loads(data))
 
 
 @dataclass
@@ -122,7 +93,7 @@ def target_for(options: Options) -> Target:
 
 def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
-) -> Compiled:
+) -> Artifact:
     """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
     stages of one that was not found there.
 
@@ -136,7 +107,7 @@ def compile_graph(
     if compiled is None:
         with short_lived():
             data = _made(graph, target, options, journal, threads, inspect)
-        compiled = Compiled.from_bytes(data)  # its objects lie together, not among those that are gone by now
+        compiled = artifact_format.from_bytes(data)  # its objects lie together, not among those that are gone by now
         if cache is not None:
             cache.put(key, data)
     tell_memory(compiled, journal)
@@ -152,14 +123,14 @@ def _made(
     inspect: Callable[[Stages], None] | None,
 ) -> bytes:
     stages = run_stages(graph, target, options, journal, threads)
-    data = generate(stages, target, journal).to_bytes()
+    data = artifact_format.to_bytes(generate(stages, target, journal))
     if inspect is not None:
         inspect(stages)
     forget()
     return data
 
 
-def tell_memory(compiled: Compiled, journal: Journal) -> None:
+def tell_memory(compiled: Artifact, journal: Journal) -> None:
     journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
 
 
@@ -176,14 +147,15 @@ def usable_threads(threads: int, journal: Journal) -> int:
     return threads
 
 
-def stored(cache: Cache, key: str) -> Compiled | None:
+def stored(cache: Cache, key: str) -> Artifact | None:
+    """The program that the cache holds; where it holds something else, that is deleted and the journal says so."""
     data = cache.get(key)
     if data is None:
         return None
     try:
-        return Compiled.from_bytes(data)
-    except (EOFError, TypeError, ValueError) as error:  # whole, but not written by this version of us
-        cache.discard(key, f"does not hold a program ({error})")
+        return artifact_format.from_bytes(data)
+    except Problem as problem:
+        cache.discard(key, f"cannot be used ({problem.message})")
         return None
 
 
@@ -227,7 +199,7 @@ IDLE = "strop_idle"
 
 def generate(
     stages: Stages, target: Target, journal: Journal, *, separate: bool = False, known: Functions | None = None
-) -> Compiled:
+) -> Artifact:
     """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
     that take turns are one step. What is `known` is not emitted and compiled again."""
     planned = stages.plan
@@ -235,16 +207,16 @@ def generate(
     alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
     segments = alone if separate else _segments(planned)
     entries: dict[str, Sequence[Call | Strips]] = {}
-    steps: list[tuple[Any, ...]] = []
+    steps: list[NativeStep | LibraryStep] = []
     places = _places(planned, slots)
     native = _native(planned)
     for segment in segments:
         if isinstance(segment, LibraryCall):
             steps.append(_library_step(segment, places, native))
         else:
-            name = f"strop_run{len(steps)}"
+            name = native_entry(len(steps))
             entries[name] = segment
-            steps.append(("native", name))
+            steps.append(NativeStep(name))
     if separate:
         entries[IDLE] = ()
     with journal.step("emit"):
@@ -262,30 +234,33 @@ def generate(
     for step in planned.steps:
         if isinstance(step, LibraryCall):
             library[step.target] = library.get(step.target, 0) + 1
-    return Compiled(
-        code=code,
+    compiled = Artifact(
+        code=tuple(code),
         steps=_releasing(steps),
-        inputs=[slots[b] for b in planned.inputs],
-        params=[slots[b] for b in planned.params],
+        inputs=tuple(slots[b] for b in planned.inputs),
+        params=tuple(slots[b] for b in planned.params),
         direct=_direct(planned),
-        outputs=[(slots[b], b.dtype, b.shape, b in made) for b in planned.outputs],
+        outputs=tuple(Output(slots[b], Type(b.dtype, b.shape), b in made) for b in planned.outputs),
         slots=len(slots) + 1,
         arena_bytes=planned.arena.bytes,
-        packed=[(slots[b], room(b)) for b in planned.packed],
-        packings=_packings(planned),
+        packed=tuple(PackedTensor(slots[b], room(b)) for b in planned.packed),
+        sections=_sections(planned),
         temporary_bytes=max((packing.temporary.bytes for packing in planned.packings), default=0),
         scratch_bytes=module.scratch_bytes,
         threads=planned.threads,
-        about={
-            "nodes": len(stages.graph.nodes),
-            "nests": sum(isinstance(step, Call) for step in planned.steps),
-            "functions": module.functions,
-            "threaded": module.threaded,
-            "library": library,
-            "unshared_bytes": planned.arena.unshared,
-            "watches": any(isinstance(step, Call) and watches(step.nest) for step in planned.steps),
-        },
+        about=About(
+            nodes=len(stages.graph.nodes),
+            nests=sum(isinstance(step, Call) for step in planned.steps),
+            functions=module.functions,
+            threaded=module.threaded,
+            library=library,
+            unshared_bytes=planned.arena.unshared,
+            watches=any(isinstance(step, Call) and watches(step.nest) for step in planned.steps),
+        ),
     )
+    if stages.program.options.check:
+        compiled.verify()
+    return compiled
 
 
 def assembly(nest: Nest, target: Target) -> str:
@@ -298,19 +273,19 @@ def _places(planned: Plan, slots: Mapping[Buffer, int]) -> Places:
     return Places(planned.arena.offsets, temporary, slots, planned.constants, wanted=len(slots))
 
 
-def _direct(planned: Plan) -> list[int]:
+def _direct(planned: Plan) -> tuple[int, ...]:
     steps = (step.inputs if isinstance(step, LibraryCall) else step.touched for step in planned.sequence)
     read = {b for touched in steps for b in touched}
-    return [i for i, b in enumerate(planned.params) if b in read]
+    return tuple(i for i, b in enumerate(planned.params) if b in read)
 
 
-def _packings(planned: Plan) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+def _sections(planned: Plan) -> tuple[ParameterSection, ...]:
     params = {b: i for i, b in enumerate(planned.params)}
     packed = {b: i for i, b in enumerate(planned.packed)}
-    return [
-        (packing.key, tuple(params[b] for b in packing.params), tuple(packed[b] for b in packing.kept))
-        for packing in planned.packings
-    ]
+    return tuple(
+        ParameterSection(one.key, tuple(params[b] for b in one.params), tuple(packed[b] for b in one.kept))
+        for one in planned.packings
+    )
 
 
 def _slots(planned: Plan) -> dict[Buffer, int]:
@@ -340,38 +315,35 @@ def _native(planned: Plan) -> set[Buffer]:
     return {*planned.outputs, *(buffer for call in calls for buffer in call.touched)}
 
 
-def _library_step(call: LibraryCall, places: Places, native: set[Buffer]) -> tuple[Any, ...]:
-    def where(buffer: Buffer) -> tuple[Any, ...]:
+def _library_step(call: LibraryCall, places: Places, native: set[Buffer]) -> LibraryStep:
+    def where(buffer: Buffer) -> Slot | InArena | InPacked | ConstantValues:
         if buffer.space == "packed":
-            return ("packed", places.slots[buffer], buffer.dtype, buffer.shape)
+            return InPacked(places.slots[buffer])
         if buffer in places.slots:
-            return ("slot", places.slots[buffer])
+            return Slot(places.slots[buffer])
         if buffer in places.constants:
-            return ("const", tuple(places.constants[buffer]), buffer.dtype, buffer.shape)
-        return ("arena", places.arena[buffer], buffer.dtype, buffer.shape)
+            return ConstantValues.of(places.constants[buffer], buffer.dtype)
+        return InArena(places.arena[buffer])
 
-    node = call.node
-    types = tuple((t.dtype, t.shape) for t in node.types)
-    shapes = tuple((b.dtype, b.shape) for b in call.inputs)
-    outputs = tuple(places.slots[b] for b in call.outputs)
-    inputs = tuple(map(where, call.inputs))
+    inputs = tuple(Argument(Type(b.dtype, b.shape), where(b)) for b in call.inputs)
     # the arena is written again while the call goes on: nothing that outlives the step may lie in it
-    views = native.isdisjoint(call.outputs) and all(place[0] != "arena" for place in inputs)
-    return ("library", node.op, dict(node.attrs), types, shapes, inputs, outputs, views)
+    views = native.isdisjoint(call.outputs) and not any(isinstance(one.place, InArena) for one in inputs)
+    outputs = tuple(places.slots[b] for b in call.outputs)
+    return LibraryStep(call.node.op, dict(call.node.attrs), call.node.types, inputs, outputs, views)
 
 
-def _releasing(steps: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _releasing(steps: Sequence[NativeStep | LibraryStep]) -> tuple[NativeStep | LibraryStep, ...]:
     """Library steps with what nobody uses after them: the next ones take its memory, which is in the caches still."""
-    loose = {slot for step in steps if step[0] == "library" and step[-1] for slot in step[6]}
+    loose = {slot for step in steps if isinstance(step, LibraryStep) and step.views for slot in step.outputs}
     later: set[int] = set()
     found = []
     for step in reversed(steps):
-        if step[0] == "library":
-            used = {place[1] for place in step[5] if place[0] == "slot"} | set(step[6])
-            step = (*step, tuple(sorted((used & loose) - later)))
+        if isinstance(step, LibraryStep):
+            used = {one.place.slot for one in step.inputs if isinstance(one.place, Slot)} | set(step.outputs)
+            step = replace(step, releases=tuple(sorted((used & loose) - later)))
             later |= used
         found.append(step)
-    return found[::-1]
+    return tuple(found[::-1])
 
 
 def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:

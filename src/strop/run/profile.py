@@ -21,7 +21,8 @@ from strop.loops.volume import flop, volume
 from strop.plan.calls import Call
 from strop.plan.program import Plan
 from strop.plan.strips import Strips
-from strop.run.pipeline import IDLE, Compiled
+from strop.run.artifact import Artifact, NativeStep
+from strop.run.pipeline import IDLE
 from strop.run.program import NativeProgram
 
 _WARM_UP = 3
@@ -109,14 +110,14 @@ def _line(row: Row) -> str:
 class TimedProgram(NativeProgram):
     """A program that notes how long each of its steps takes."""
 
-    def __init__(self, compiled: Compiled, options: Options) -> None:
+    def __init__(self, compiled: Artifact, options: Options) -> None:
         super().__init__(compiled, options)
         self._only = None
         self.clock = time.thread_time_ns if compiled.threads == 1 else time.perf_counter_ns
         self.nanoseconds: list[list[int]] = [[] for _ in compiled.steps]
         self.idle: list[int] = []
         self._steps = [self._timed(self._step(s), taken) for s, taken in zip(compiled.steps, self.nanoseconds)]
-        self._steps += [self._timed(self._step(("native", IDLE)), self.idle)] * _IDLE_CALLS
+        self._steps += [self._timed(self._step(NativeStep(IDLE)), self.idle)] * _IDLE_CALLS
 
     def _timed(self, step: Callable[..., None], taken: list[int]) -> Callable[..., None]:
         clock = self.clock

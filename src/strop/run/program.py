@@ -25,15 +25,18 @@ from strop.code.module import PREPARE
 from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.problem import Problem
-from strop.graph.ir import Graph, Node, Type
+from strop.graph.ir import Graph
 from strop.run import jit, reference, rounds
+from strop.run.artifact import Argument, Artifact, ConstantValues, InArena, LibraryStep, NativeStep, Slot
 from strop.run.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out, view
-from strop.run.pipeline import Compiled, Stages, compile_graph, target_for
+from strop.run.pipeline import Stages, compile_graph, target_for
 from strop.run.recompute import Recomputation
 from strop.run.release import Released, let_go, source
 from strop.run.threads import Pool, in_child, pool
 
 Tensor = torch.Tensor
+#: a tensor in the arena or among packed weights: which of them, offset or slot, dtype, shape
+_Place = tuple[bool, int, str, tuple[int, ...]]
 _as_argument: Callable[[int], Any] = ctypes.c_void_p.from_param
 #: a new tensor of some shape, strides and dtype; the way of torch's own compiled code takes a third of the usual time
 _empty: Callable[..., Tensor] = getattr(guards, "_empty_strided_cpu", None) or (
@@ -66,7 +69,7 @@ def without_winograd(
 
 def compiled_for(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
-) -> Compiled:
+) -> Artifact:
     """The program for a graph as data, measured where the options ask for it."""
     _check_runs_here(options)
     if not options.measure:
@@ -100,7 +103,7 @@ class _Bound:
 class _Frame:
     """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
 
-    def __init__(self, compiled: Compiled, functions: Pool | None) -> None:
+    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
         self.bound: _Bound | None = None
         self.arena, self.arena_address = allocate(compiled.arena_bytes)
         stride = compiled.scratch_bytes
@@ -121,7 +124,7 @@ class _Frame:
             crew_address,
         )
         self.arguments: tuple[Any, ...] = ()
-        self.views: dict[tuple[Any, ...], Tensor] = {}  # the places of library calls in arena and packed weights
+        self.views: dict[_Place, Tensor] = {}  # what library steps read
 
     def bind(self, bound: _Bound) -> None:
         """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
@@ -133,12 +136,12 @@ class _Frame:
         self.bound = bound
         self.views.clear()
 
-    def view(self, place: tuple[Any, ...]) -> Tensor:
+    def view(self, place: _Place) -> Tensor:
         found = self.views.get(place)
         if found is None:
             assert self.bound is not None
-            kind, at, dtype, shape = place
-            held, address = (self.arena, self.arena_address + at) if kind == "arena" else self.bound.packed[at]
+            in_arena, at, dtype, shape = place
+            held, address = (self.arena, self.arena_address + at) if in_arena else self.bound.packed[at]
             found = self.views[place] = view(held, address, dtype, shape)
         return found
 
@@ -150,7 +153,7 @@ class _Frame:
 class _Memory:
     """What all calls of a program share: the parameters as they are now, and the frames that nobody uses."""
 
-    def __init__(self, compiled: Compiled, functions: Pool | None) -> None:
+    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
         self.compiled = compiled
         self.functions = functions
         self.bound: _Bound | None = None
@@ -198,32 +201,35 @@ class NativeProgram:
     it such results are returned as they are.
     """
 
-    def __init__(self, compiled: Compiled, options: Options, direct: Callable[[], NativeProgram] | None = None) -> None:
+    def __init__(self, compiled: Artifact, options: Options, direct: Callable[[], NativeProgram] | None = None) -> None:
         self.compiled = compiled
         self._draws = any(_draws(step) for step in compiled.steps)
-        functions = pool() if compiled.threads > 1 or compiled.about.get("threaded") else None
+        functions = pool() if compiled.threads > 1 or compiled.about.threaded else None
         self._library = jit.Library(compiled.code, target_for(options))
         self._memory = _Memory(compiled, functions)
-        self._again = Recomputation(direct if compiled.about["watches"] else None)
-        self._prepare = self._entry(PREPARE) if compiled.packings else None
+        self._again = Recomputation(direct if compiled.about.watches else None)
+        self._prepare = self._entry(PREPARE) if compiled.sections else None
         self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
         self._only = None
-        if len(compiled.steps) == 1 and compiled.steps[0][0] == "native":
-            self._only = self._entry(compiled.steps[0][1])
-        else:
-            self._steps = [self._step(step) for step in compiled.steps]
-        self._outputs = [(slot, DTYPES[dtype], shape) for slot, dtype, shape, made in compiled.outputs if not made]
+        match compiled.steps:
+            case (NativeStep(entry),):
+                self._only = self._entry(entry)
+            case steps:
+                self._steps = [self._step(step) for step in steps]
+        native = [output for output in compiled.outputs if not output.by_library]
+        self._outputs = [(output.slot, DTYPES[output.type.dtype], output.type.shape) for output in native]
+        self._results = [output.slot for output in compiled.outputs]
         self._fresh = [(slot, shape, _strides(shape), dtype) for slot, dtype, shape in self._outputs]
 
     @property
-    def direct(self) -> list[int]:
+    def direct(self) -> Sequence[int]:
         """Which of the parameters a call reads as they are; of the others it reads what was packed."""
         return self.compiled.direct
 
     @property
     def packs(self) -> set[int]:
         """Which of them the parameter program reads."""
-        return {position for _, read, _ in self.compiled.packings for position in read}
+        return {position for section in self.compiled.sections for position in section.reads}
 
     def _entry(self, name: str) -> Any:
         """To be called with a frame's arguments as they are: it converts none."""
@@ -240,16 +246,16 @@ class NativeProgram:
         compiled = self.compiled
         self._again.bind(params, sharing)
         with sharing.store.lock:
-            known = [sharing.find(key, read) for key, read, _ in compiled.packings]
+            known = [sharing.find(section.key, section.reads) for section in compiled.sections]
             missing = [i for i, found in enumerate(known) if found is None]
             fresh = self._pack(params, missing)
             made = [found or fresh[i] for i, found in enumerate(known)]
             for i in missing:
-                sharing.keep(*compiled.packings[i][:2], fresh[i])
+                sharing.keep(compiled.sections[i].key, compiled.sections[i].reads, fresh[i])
         packed = {
-            compiled.packed[position][0]: (one.held, address)
-            for one, (_, _, positions) in zip(made, compiled.packings)
-            for position, address in zip(positions, one.addresses)
+            compiled.packed[position].slot: (one.held, address)
+            for one, section in zip(made, compiled.sections)
+            for position, address in zip(section.makes, one.addresses)
         }
         tensors = {compiled.params[i]: dense(source(params[i]).detach()) for i in compiled.direct}
         self._memory.bound = _Bound(tensors, packed, made)
@@ -259,20 +265,20 @@ class NativeProgram:
         if self._prepare is None or not missing:
             return {}
         compiled = self.compiled
-        uses = Counter(p for i in missing for p in compiled.packings[i][1])
+        uses = Counter(p for i in missing for p in compiled.sections[i].reads)
         for p in (*uses, *compiled.direct):
             source(params[p])  # all are there, or nothing is packed
-        order = sorted(position for i in missing for position in compiled.packings[i][2])
-        addresses, held = laid_out({position: compiled.packed[position][1] for position in order})
+        order = sorted(position for i in missing for position in compiled.sections[i].makes)
+        addresses, held = laid_out({position: compiled.packed[position].bytes for position in order})
         _temporary, temporary_address = allocate(compiled.temporary_bytes)
         frame = _Frame(compiled, self._memory.functions)
-        wanted = array("B", bytes(len(compiled.packings)))
+        wanted = array("B", bytes(len(compiled.sections)))
         frame.slots[compiled.slots - 1] = wanted.buffer_info()[0]
         arguments = frame.with_arena(temporary_address)
         for position, address in addresses.items():
-            frame.slots[compiled.packed[position][0]] = address
+            frame.slots[compiled.packed[position].slot] = address
         for sections in _together(missing, [params[p] for p in uses]):
-            read = Counter(p for i in sections for p in compiled.packings[i][1])
+            read = Counter(p for i in sections for p in compiled.sections[i].reads)
             sources = {compiled.params[p]: dense(source(params[p]).detach()) for p in read}
             for slot in sources:
                 frame.slots[slot] = sources[slot].data_ptr()
@@ -286,7 +292,7 @@ class NativeProgram:
                     let_go(params[p])
         if frame.status[0]:
             raise OutOfRange("index out of range in self")
-        return {i: Packed(held, tuple(addresses[p] for p in compiled.packings[i][2])) for i in missing}
+        return {i: Packed(held, tuple(addresses[p] for p in compiled.sections[i].makes)) for i in missing}
 
     # ---- calls ----
 
@@ -330,7 +336,7 @@ class NativeProgram:
         with torch.no_grad():
             for step in self._steps:
                 step(frame, tensors)
-        return tuple(tensors[slot] for slot, *_ in self.compiled.outputs)
+        return tuple(tensors[slot] for slot in self._results)
 
     def _frame(self) -> tuple[_Frame, _Bound]:
         bound = self._memory.bound
@@ -362,7 +368,7 @@ class NativeProgram:
             direct.into(inputs, outputs)
 
     @property
-    def slots_of_inputs(self) -> list[int]:
+    def slots_of_inputs(self) -> Sequence[int]:
         return self.compiled.inputs
 
     @property
@@ -374,7 +380,7 @@ class NativeProgram:
         """Whether `repeat` may be called: every input and every result has a place of its own, and no round may have
         to be computed again."""
         places = [*self.slots_of_inputs, *self.slots_of_results]
-        return self.writes_anywhere and len(set(places)) == len(places) and not self.compiled.about["watches"]
+        return self.writes_anywhere and len(set(places)) == len(places) and not self.compiled.about.watches
 
     def repeat(self, inputs: Sequence[int], outputs: Sequence[int], work: Sequence[int]) -> int:
         """As `into`, round after round (see `rounds`): the number of the round after the last one."""
@@ -393,19 +399,17 @@ class NativeProgram:
 
     # ---- steps ----
 
-    def _step(self, step: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], None]:
-        if step[0] == "native":
-            entry = self._entry(step[1])
+    def _step(self, step: NativeStep | LibraryStep) -> Callable[[_Frame, dict[int, Tensor]], None]:
+        if isinstance(step, NativeStep):
+            entry = self._entry(step.entry)
 
             def native(frame: _Frame, tensors: dict[int, Tensor]) -> None:
                 entry(*frame.arguments)
 
             return native
-        _, op, attrs, types, shapes, places, outputs, views, unused = step
-        stand_ins = tuple(Node("input", types=(Type(*shape),)) for shape in shapes)
-        node = Node(op, stand_ins, attrs, tuple(Type(*t) for t in types))
-        readers = [_reader(place) for place in places]
-        run = reference.runner(node, views)
+        outputs, views, unused = step.outputs, step.views, step.releases
+        readers = [_reader(argument) for argument in step.inputs]
+        run = reference.runner(step.node, views)
 
         def call(frame: _Frame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
@@ -450,9 +454,9 @@ def _shortest(
     return call
 
 
-def _draws(step: tuple[Any, ...]) -> bool:
+def _draws(step: NativeStep | LibraryStep) -> bool:
     """Whether a step takes numbers from torch's generator."""
-    return step[0] == "library" and step[1] == "aten" and is_random(resolve(step[2]["target"]))
+    return isinstance(step, LibraryStep) and step.op == "aten" and is_random(resolve(step.attrs["target"]))
 
 
 def _together(sections: Sequence[int], params: Sequence[Tensor]) -> list[Sequence[int]]:
@@ -466,12 +470,14 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return torch.empty(shape, device="meta").stride()
 
 
-def _reader(where: tuple[Any, ...]) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:
-    kind, *rest = where
-    if kind == "slot":
-        return lambda frame, tensors: tensors[rest[0]]
-    if kind == "const":
-        values, dtype, shape = rest
-        made = torch.tensor(values, dtype=DTYPES[dtype]).view(shape)
+def _reader(argument: Argument) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:
+    where, type = argument.place, argument.type
+    if isinstance(where, ConstantValues):
+        made = where.tensor(type)
         return lambda frame, tensors: made
-    return lambda frame, tensors: frame.view(where)
+    if isinstance(where, Slot):
+        slot = where.slot
+        return lambda frame, tensors: tensors[slot]
+    at = where.offset if isinstance(where, InArena) else where.slot
+    place: _Place = (isinstance(where, InArena), at, type.dtype, type.shape)
+    return lambda frame, tensors: frame.view(place)

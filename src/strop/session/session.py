@@ -46,11 +46,12 @@ from strop.plan.lowering import ChooseAlgorithm
 from strop.plan.planners import Hooks
 from strop.plan.program import Plan, as_step
 from strop.run import entry, pipeline
+from strop.run.artifact import Artifact
 from strop.run.dispatch import Arguments, take_apart
 from strop.run.live import LiveProgram
 from strop.run.load import load
 from strop.run.packed import dense
-from strop.run.pipeline import Compiled, Stages
+from strop.run.pipeline import Stages
 from strop.run.profile import Profile, TimedProgram, profile
 from strop.run.program import NativeProgram, compiled_for, without_winograd
 from strop.run.state import State
@@ -178,7 +179,7 @@ class Session:
         return self._program.current
 
     @property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> Artifact:
         return self.program.compiled
 
     @cached_property
@@ -192,7 +193,7 @@ class Session:
     def _made_again(self, journal: Journal) -> Stages:
         target, threads = pipeline.target_for(self.options), self.compiled.threads
         stages = pipeline.run_stages(self._captured, target, self.options, journal, threads)
-        measured = self.compiled.about.get("edits")
+        measured = self.compiled.about.edits
         return pipeline.replanned(stages, journal, Pass.parse_all(measured)) if measured else stages
 
     @property
@@ -247,13 +248,13 @@ class Session:
         """What was compiled, what it needs, and how long that took."""
         compiled = self.compiled
         return {
-            "nodes": compiled.about["nodes"],
-            "nests": compiled.about["nests"],
-            "functions": compiled.about["functions"],
-            "library_nodes": dict(compiled.about["library"]),
+            "nodes": compiled.about.nodes,
+            "nests": compiled.about.nests,
+            "functions": compiled.about.functions,
+            "library_nodes": dict(compiled.about.library),
             "threads": compiled.threads,
             "arena_bytes": compiled.arena_bytes,
-            "arena_without_reuse_bytes": compiled.about["unshared_bytes"],
+            "arena_without_reuse_bytes": compiled.about.unshared_bytes,
             "packed_bytes": compiled.packed_bytes,
             "scratch_bytes": compiled.scratch_bytes * compiled.threads,
             "code_bytes": sum(map(len, compiled.code)),
