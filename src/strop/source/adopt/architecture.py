@@ -177,10 +177,6 @@ class Graph:
         index = bisect_right(history, at, key=_moment) - 1
         return history[index][1] if index >= 0 else None
 
-    def returned(self, node: Node) -> ast.stmt | None:
-        """The statement that returns this value as it is, if one does."""
-        return next((statement for value, statement in self.returns if value is node), None)
-
 
 def _moment(binding: tuple[int, Node]) -> int:
     return binding[0]
@@ -201,6 +197,7 @@ class Refusal:
 
     reason: str
     place: Place
+    final: bool = False  #: nobody could do it by hand either
 
 
 @dataclass(eq=False)
