@@ -447,3 +447,8 @@ for line in open("names"):
     decode(line)
 """
     assert not _proposed(tmp_path, text)
+
+
+def test_a_function_that_reads_files_in_one_branch_is_not_proposed(tmp_path: Path) -> None:
+    reads = "    if isinstance(x, str):\n        x = torch.frombuffer(open(x, 'rb').read(), dtype=torch.uint8)\n"
+    assert not _proposed(tmp_path, LOOPED.replace("def step(x):\n", "def step(x):\n" + reads))

@@ -261,7 +261,7 @@ def _tensor_bound(program: Program, code: Code, node: ast.Slice) -> ast.expr | N
 
 
 def _if_tensor(program: Program, code: Code, node: ast.expr) -> tuple[str, bool]:
-    """The condition under which an expression is a tensor, empty where nothing else is known; and whether it is open."""
+    """The condition under which an expression is a tensor, if something else may come; and whether that is open."""
     value = value_of(program, code, node)
     if value is None or _is_certain(value):
         return "", False

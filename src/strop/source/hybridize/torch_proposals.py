@@ -110,6 +110,8 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
         if is_unrolled(program, id, target):
             continue
         state = status(program, id)
+        if not is_forward(program, code) and any(b.rule == "input-output" for b, _ in state.conditional):
+            continue  # one of its branches reads or writes files: it drives a model
         covers = frozenset(other for other, _ in program.reached(id))
         if any(program.code(other) in program.graphs for other in covers):
             continue  # a part is compiled already: whoever did so chose

@@ -1,7 +1,7 @@
 """Loops that a graph would unroll: as many rounds as a tensor of the input is long.
 
-Dynamo runs Python loops while it traces, so a loop over time steps or frames becomes as many copies of its body, anew for
-every length. Compiling such a function takes minutes; what is worth compiling is the body.
+Dynamo runs Python loops while it traces, so a loop over time steps or frames becomes as many copies of its body, anew
+for every length. Compiling such a function takes minutes; what is worth compiling is the body.
 """
 
 from __future__ import annotations
