@@ -114,10 +114,10 @@ def attend(q, k, v, weigh):
     return weights @ v, weights
 """
     sometimes = text.replace("    return", "    if not weigh:\n        return weights @ v\n    return")
-    assert _codes(tmp_path, text) == []
-    assert _codes(tmp_path, sometimes) == ["STR701"]
+    assert _said(tmp_path, text) == []
+    assert _said(tmp_path, sometimes) == ["STR701"]
 
 
-def _codes(folder: Path, text: str) -> list[str]:
+def _said(folder: Path, text: str) -> list[str]:
     (folder / "attend.py").write_text(text, encoding="utf-8")
     return [finding.code for finding in survey([str(folder)], jobs=1, cache=None).findings]
