@@ -103,3 +103,21 @@ def test_gain_and_assumptions_are_in_text_and_json() -> None:
     (row,) = json.loads(reports.as_json(scan))["findings"]
     assert (row["estimated_gain"], row["gain_reason"], row["assumptions"]) == (1.5, "it fuses", ["x is a tensor"])
     assert json.loads(reports.as_json(scan))["notes"] == scan.notes
+
+
+def test_attention_whose_weights_every_call_returns_is_not_worth_saying(tmp_path: Path) -> None:
+    text = """import torch
+
+
+def attend(q, k, v, weigh):
+    weights = torch.softmax(q @ k.transpose(-2, -1), dim=-1)
+    return weights @ v, weights
+"""
+    sometimes = text.replace("    return", "    if not weigh:\n        return weights @ v\n    return")
+    assert _said(tmp_path, text) == []
+    assert _said(tmp_path, sometimes) == ["STR701"]
+
+
+def _said(folder: Path, text: str) -> list[str]:
+    (folder / "attend.py").write_text(text, encoding="utf-8")
+    return [finding.code for finding in survey([str(folder)], jobs=1, cache=None).findings]

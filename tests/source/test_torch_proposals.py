@@ -361,3 +361,94 @@ def run(x: torch.Tensor):
 """
     _write(tmp_path, text)
     assert not [f for f in scan([str(tmp_path)]).findings if f.code == "STR171"]
+
+
+PASSED = """@torch.compile
+def f(x: torch.Tensor, size):
+    {}
+    return x * 2
+
+
+def run(x: torch.Tensor, size):
+    f(x, size)
+    f(x, x.sum())
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x = x + torch.arange(size, device=x.device)",
+        "x = x[:, :size]",
+        "if size > 1: x = x * 2",
+        "x = x[f'{size}_index'] if x.ndim else x",
+    ],
+    ids=["size", "bound", "branch", "text"],
+)
+def test_a_break_that_rests_on_what_is_passed_in_is_not_reported(statement: str, tmp_path: Path) -> None:
+    assert not _breaks(tmp_path, PASSED.format(statement))
+    assert _breaks(tmp_path, PASSED.format(statement).replace("f(x, size)\n", "f(x, x.sum())\n"))
+
+
+def test_a_check_behind_a_question_whether_it_is_compiled_is_not_reported(tmp_path: Path) -> None:
+    asks = (
+        "_asked = getattr(torch.compiler, 'is_compiling', None) or getattr(torch._dynamo, 'is_compiling', None)\n\n\n"
+        "def is_compiling():\n    return bool(_asked()) if _asked is not None else False\n\n\n"
+    )
+    check = "    if not is_compiling():\n        if bool((x > 0).all()):\n            print('positive')\n"
+    compiled = f"@torch.compile\ndef f(x: torch.Tensor):\n{check}    return x * 2\n"
+    assert not _breaks(tmp_path, asks + compiled)
+    assert _breaks(tmp_path, asks + compiled.replace("not is_compiling()", "is_compiling()"))
+
+
+def test_a_loop_over_the_length_of_a_tensor_is_left_to_its_body(tmp_path: Path) -> None:
+    loop = """
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = Net()
+
+    def forward(self, x):
+        batch, steps = x.shape[:2]
+        found = []
+        for step in range(steps):
+            found.append(self.cell(x[:, step]))
+        return torch.stack(found, 1)
+"""
+    assert [f.function for f in _proposed(tmp_path, MODEL + loop)] == ["Net.forward"]
+
+
+def test_a_function_that_visits_every_parameter_is_not_proposed(tmp_path: Path) -> None:
+    text = f"def mix(x):\n{BODY}\n\ndef update(model):\n    for p in model.parameters():\n        p.copy_(mix(p))\n"
+    assert not _proposed(tmp_path, text)
+
+
+def test_a_word_that_chooses_a_layer_is_no_operation(tmp_path: Path) -> None:
+    text = """LAYERS = {"relu": nn.ReLU, "silu": nn.SiLU}
+
+
+def layer_of(name):
+    if isinstance(name, str):
+        return LAYERS[name.lower()]
+    return name
+
+
+def decode(words):
+    found = []
+    for word in words.split("_"):
+        layer = layer_of(word)
+        found.append(layer_of(layer))
+        found.append(int(layer_of(layer).strip()) if layer else layer_of(layer_of("silu")).lower().upper().strip())
+    return found
+
+
+for line in open("names"):
+    decode(line)
+"""
+    assert not _proposed(tmp_path, text)
+
+
+def test_a_function_that_reads_files_in_one_branch_is_not_proposed(tmp_path: Path) -> None:
+    reads = "    if isinstance(x, str):\n        x = torch.frombuffer(open(x, 'rb').read(), dtype=torch.uint8)\n"
+    assert not _proposed(tmp_path, LOOPED.replace("def step(x):\n", "def step(x):\n" + reads))

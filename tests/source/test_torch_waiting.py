@@ -105,3 +105,8 @@ def test_it_says_what_it_costs_where(tmp_path: Path) -> None:
     assert found.estimated_gain == 1.0 and "nothing on a CPU" in found.gain_reason
     (found,) = _found(tmp_path, LOOP + WAITING["item"], cuda=True)
     assert found.estimated_gain == 1.15 and "queue" in found.gain_reason
+
+
+def test_a_value_that_is_taken_out_in_two_steps_waits_once(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, LOOP + "    total += loss.detach().numpy().item()\n")
+    assert "numpy()`" in found.message

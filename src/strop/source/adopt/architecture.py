@@ -177,10 +177,6 @@ class Graph:
         index = bisect_right(history, at, key=_moment) - 1
         return history[index][1] if index >= 0 else None
 
-    def returned(self, node: Node) -> ast.stmt | None:
-        """The statement that returns this value as it is, if one does."""
-        return next((statement for value, statement in self.returns if value is node), None)
-
     def release(self) -> None:
         """Cut the circles, so that memory is free at once; a garbage collection takes far longer."""
         for node in self.nodes:
@@ -210,6 +206,7 @@ class Refusal:
 
     reason: str
     place: Place
+    final: bool = False  #: nobody could do it by hand either
 
 
 @dataclass(eq=False)

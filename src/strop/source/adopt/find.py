@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from strop.source.adopt.architecture import Graph, Match, Node, Refusal
 from strop.source.adopt.build import Many, Value
 from strop.source.adopt.extract import Architecture
-from strop.source.adopt.guards import GUARDS
+from strop.source.adopt.guards import GUARDS, always_returned
 from strop.source.adopt.hooks import bypassed, watched
 from strop.source.adopt.language.rule import Rule
 from strop.source.adopt.match import Kinds, Matcher
@@ -130,7 +130,8 @@ def _stands(match: Match) -> bool:
         elif why and not guard.refuses:
             return False
         elif why:
-            match.refusals.append(Refusal(why, match.place))
+            final = guard.name == "not_returned" and always_returned(match, *guard.arguments)
+            match.refusals.append(Refusal(why, match.place, final))
     return True
 
 

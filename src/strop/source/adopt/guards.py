@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -308,20 +308,29 @@ def keeps_nothing(match: Match) -> str:
 @guard
 def not_returned(match: Match, name: str) -> str:
     """An inner value is not also a result of the function, as it is or after a cast, a view, dropout."""
+    statement = next(_returning(match, name), None)
+    return f"the {name} are returned (line {statement.lineno})" if statement is not None else ""
+
+
+def always_returned(match: Match, name: str) -> bool:
+    """An inner value is a result of every call: no kernel that does without it can take the place."""
+    returns = [node for node in match.code.own() if isinstance(node, ast.Return)]
+    return bool(returns) and set(returns) <= set(_returning(match, name))
+
+
+def _returning(match: Match, name: str) -> Iterator[ast.stmt]:
+    """The statements that return an inner value."""
     node = _node(match, name)
-    if node is None:
-        return ""
-    todo, seen = [node], {node}
+    todo = [node] if node is not None else []
+    seen = set(todo)
     while todo:
         one = todo.pop()
-        statement = match.graph.returned(one)
-        if statement is not None and one not in match.roots:
-            return f"the {name} are returned (line {statement.lineno})"
+        if one not in match.roots:
+            yield from (statement for value, statement in match.graph.returns if value is one)
         for user in one.users:
             if user not in seen and user.kind in _STILL_THE_SAME:
                 seen.add(user)
                 todo.append(user)
-    return ""
 
 
 _STILL_THE_SAME = ("cast", "dropout", "phi", "view", "contiguous", "clone", "detach", "tuple", "list", "setitem")

@@ -59,8 +59,9 @@ def finding(match: Match, sources: dict[str, Source] | None = None) -> Finding:
     message = (rule.message or rule.title) + (f" (not edited: {why})" if why else "")
     assumptions = tuple(dict.fromkeys(match.assumptions))
     safety = "safe-if" if assumptions else _SAFETY[rule.safety]
+    gain = 1.0 if any(refusal.final for refusal in match.refusals) else rule.gain
     return Finding(
-        rule.code, rule.name, match.place, match.code.name, message, safety, edits, imports, rule.gain,
+        rule.code, rule.name, match.place, match.code.name, message, safety, edits, imports, gain,
         assumptions=assumptions,
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ class Break:
     place: Place
     soft: bool = False  #: `fullgraph=True` captures it
     unless: str = ""  #: the Python condition without which it is not reached
-    doubt: bool = False  #: that condition is about what a value is: worth an assumption, not a finding
+    doubt: bool = False  #: it is open what a value is: enough for a verdict or an assumption, not for a finding
 
     @property
     def code(self) -> str:
@@ -62,31 +62,42 @@ def _call(program: Program, code: Code, event: Call) -> Iterator[Break]:
         if entry is not None and entry.rule:
             node = node_at(program, code, event.place)
             message = _message(entry, target, node)
-            doubt = _doubt(program, code, event, entry, node)
-            yield Break(entry.rule, entry.gb, message, event.place, entry.soft, doubt, bool(doubt))
+            unless, doubt = _doubt(program, code, event, entry, node)
+            yield Break(entry.rule, entry.gb, message, event.place, entry.soft, unless, doubt)
     formats = set(event.targets) & {"builtins.format", "builtins.str.format"} and takes(event, Value.is_tensor)
     if formats and _is_read(program, code, _text_at(program, code, event.place)):
-        yield Break("text-of-tensor", "Observed exception", "a tensor is formatted as text", event.place)
+        doubt = not takes(event, _is_certain)
+        message = "a tensor is formatted as text"
+        yield Break("text-of-tensor", "Observed exception", message, event.place, doubt=doubt)
 
 
-def _doubt(program: Program, code: Code, event: Call, entry: Entry, node: ast.AST | None) -> str:
-    """The condition under which it is this function that is called, or a tensor that it is called with."""
+def _doubt(program: Program, code: Code, event: Call, entry: Entry, node: ast.AST | None) -> tuple[str, bool]:
+    """The condition under which it is this function, called with a tensor; and whether that is open at all."""
     others = [
         t for t in event.targets if not t.startswith("builtins.tuple.") and lookup(program, code, event, t) is None
     ]
     own = [a for a in (event.callee.atoms if event.callee is not None else ()) if isinstance(a, (Function, ClassAtom))]
     if others or own:
-        return "it is this function that is called"
+        return "it is this function that is called", True
     first = next((_ASKED[word] for word in entry.when if word in _ASKED), None)
     asked = list(event.args[first]) if first is not None else []
     if not asked or any(is_tensor(value) and _is_certain(value) for value in asked):
-        return ""
+        return "", False
+    if any(is_tensor(value) and _is_likely(value) for value in asked):
+        return "", True
     text = ast.unparse(node.args[0]) if isinstance(node, ast.Call) and node.args else "the argument"
-    return f"{text} is a tensor"
+    return f"{text} is a tensor", True
 
 
 def _is_certain(value: Value) -> bool:
-    """Nothing else than a tensor is known to come here."""
+    """Nothing else than a tensor comes here: what is passed in from outside may be anything."""
+    return bool(value.atoms) and all(
+        isinstance(atom, Tuple) or (isinstance(atom, Tensor) and atom.kind != "array") for atom in value.atoms
+    )
+
+
+def _is_likely(value: Value) -> bool:
+    """Nothing else than a tensor is known to come here: enough for a verdict, too little for a finding."""
     return all(isinstance(atom, (Tensor, Tuple, Unknown)) for atom in value.atoms)
 
 
@@ -109,10 +120,17 @@ def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     if isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.In, ast.NotIn)) or _with_none(node)):
         return
     text = ast.unparse(node) if node is not None else "a tensor"
-    certain = _is_certain(value)
-    unless = "" if certain else f"{text} is a tensor"
+    unless = "" if _is_likely(value) else f"{text} is a tensor"
     message = f"the truth of `{text}` depends on the data of a tensor"
-    yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=not certain)
+    doubt = not _is_certain(value) or (isinstance(node, ast.Compare) and _compares_unknown(program, code, node))
+    yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=doubt)
+
+
+def _compares_unknown(program: Program, code: Code, node: ast.Compare) -> bool:
+    """Whether what may be a tensor in a comparison may be something else, too."""
+    sides = [value_of(program, code, side) for side in (node.left, *node.comparators)]
+    tensors = [value for value in sides if value is not None and is_tensor(value)]
+    return bool(tensors) and not any(_is_certain(value) for value in tensors)
 
 
 def _has_message(code: Code, place: Place) -> bool:
@@ -200,8 +218,8 @@ def of_syntax(program: Program, code: Code) -> Iterator[Break]:
             yield Break("autograd-inside", "Tensor with grad_fn()", f"`{ast.unparse(node)}` is read", code.place(node))
         elif isinstance(node, ast.Slice) and (bound := _tensor_bound(program, code, node)) is not None:
             gb, text = "Dynamic slicing with Tensor arguments", f"`{ast.unparse(node)}` has a tensor as a bound"
-            unless = _if_tensor(program, code, bound)
-            yield Break("tensor-to-python", gb, text, code.place(node), soft=True, unless=unless, doubt=bool(unless))
+            unless, doubt = _if_tensor(program, code, bound)
+            yield Break("tensor-to-python", gb, text, code.place(node), soft=True, unless=unless, doubt=doubt)
         elif isinstance(node, ast.Subscript) and (name := _walked_index(program, code, node)):
             text = f"`{name}` is an element of a tensor and an index in `{ast.unparse(node)}`"
             yield Break("tensor-to-python", "Data dependent operator", text, code.place(node))
@@ -242,10 +260,12 @@ def _tensor_bound(program: Program, code: Code, node: ast.Slice) -> ast.expr | N
     return next((bound for bound in bounds if is_tensor(value_of(program, code, bound))), None)
 
 
-def _if_tensor(program: Program, code: Code, node: ast.expr) -> str:
-    """The condition under which an expression is a tensor; empty where it is nothing else."""
+def _if_tensor(program: Program, code: Code, node: ast.expr) -> tuple[str, bool]:
+    """The condition under which an expression is a tensor, if something else may come; and whether that is open."""
     value = value_of(program, code, node)
-    return "" if value is None or _is_certain(value) else f"{ast.unparse(node)} is a tensor"
+    if value is None or _is_certain(value):
+        return "", False
+    return "" if _is_likely(value) else f"{ast.unparse(node)} is a tensor", True
 
 
 def _looks_for_tensor(program: Program, code: Code, node: ast.Compare) -> bool:

@@ -40,7 +40,7 @@ def breaks(program: Program, id: str) -> list[tuple[Break, tuple[Place, ...]]]:
         inner = [*as_callee(program, code), *own_breaks(program, other)]
         if not inner:
             continue
-        reached, condition = _along(program, chain)
+        reached, condition = along(program, chain)
         if reached == "never":
             continue
         own = code.place()
@@ -55,7 +55,7 @@ def breaks(program: Program, id: str) -> list[tuple[Break, tuple[Place, ...]]]:
     return found
 
 
-def _along(program: Program, chain: tuple[Place, ...]) -> tuple[str, str]:
+def along(program: Program, chain: tuple[Place, ...]) -> tuple[str, str]:
     """Whether a chain of calls is reached, and the first condition that it depends on."""
     condition = ""
     for place in chain:

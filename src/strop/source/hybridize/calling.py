@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from strop.source.code import Class, Code
 from strop.source.entries import ancestor_names
 from strop.source.events import Call
-from strop.source.hybridize.torch_worth import loops_around
+from strop.source.hybridize.torch_worth import loops_around, sources_around
 from strop.source.interpret import Program
 from strop.source.values import Bound, Function, Value, join_all
 
@@ -43,6 +43,8 @@ _EXPORTS = (
     "torch.jit.script", "torch.jit.trace", "torch.jit.trace_module", "torch.jit.script_if_tracing", "torch.onnx.export",
     "torch.onnx.dynamo_export", "torch.export.export", "torch.fx.symbolic_trace", "torch.fx.Tracer",
 )  # fmt: skip
+#: what a loop walks that visits every parameter of a model
+_PARAMETERS = re.compile(r"\.(named_)?(parameters|buffers|state_dict)\(")
 _EXPORTERS = ("torch.jit", "torch.onnx", "torch.fx", "torch.export")
 _TEST_STEMS = ("_test", "_tests", "_testlib", "test_util", "test_utils")
 _TEST_FOLDERS = ("test", "tests", "testing", "unit_tests", "testdata")
@@ -195,11 +197,13 @@ def _is_learnt(program: Program, value: Value, depth: int) -> bool:
 
 
 def is_update(program: Program, code: Code) -> bool:
-    """Part of an optimizer: it works on lists of parameters, which `foreach` and fused kernels do better."""
+    """It updates parameters one by one, or lists of them, which `foreach` and fused kernels do better."""
     if any(part in ("optim", "optimizer", "optimizers", "optimizing") for part in code.module.name.split(".")[1:]):
         return True
     ancestors = [ancestor_names(program, cls) for cls in (code.cls,) if cls is not None]
-    for caller, _ in program.callers(code.id):
+    for caller, place in program.callers(code.id):
+        if any(_PARAMETERS.search(ast.unparse(source)) for source in sources_around(program.code(caller), place)):
+            return True  # each has a shape of its own: a graph for each, until Dynamo gives up
         cls = program.code(caller).cls
         ancestors += [ancestor_names(program, cls)] if cls is not None else []
     return any("torch.optim.Optimizer" in names or "Optimizer" in names for names in ancestors)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strop.source.code import Code
-from strop.source.events import Branch
+from strop.source.events import Branch, Call
 from strop.source.facts import Place
 from strop.source.interpret import Program
-from strop.source.values import Const, Unknown, Value
+from strop.source.values import Const, Unknown, Value, const
 
 #: `sometimes`: in some round of a loop, or at some call; both branches are taken then. `often`: as a rule
 Truth = Literal["always", "never", "sometimes", "often", "maybe"]
@@ -27,6 +27,7 @@ _OPPOSITE: dict[Truth, Truth] = {
     "maybe": "maybe",
 }
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_COMPILING = "torch.compiler.is_compiling"
 Span = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -56,10 +57,14 @@ class Guards:
             isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match))
             for node in code.walk()
         ):
+            asked: dict[tuple[int, int, int, int], Value] = {}
             for event in program.events(code.id):
+                p = event.place
                 if isinstance(event, Branch):
-                    p = event.place
                     self._values[p.line, p.column, p.end_line, p.end_column] = event.condition
+                elif isinstance(event, Call) and event.functions and _asks_for_compiling(program, event):
+                    asked[p.line, p.column, p.end_line, p.end_column] = const(True)
+            self._values |= asked
             self._guards = [*self._block(code.body, ())]
         else:
             self._guards = []
@@ -160,6 +165,18 @@ class Guards:
         place = self.code.place(test)
         value = self._values.get((place.line, place.column, place.end_line, place.end_column))
         return "maybe" if value is None else _truth(value)
+
+
+def _asks_for_compiling(program: Program, event: Call) -> bool:
+    """A function that passes on the answer of `torch.compiler.is_compiling()`: in a graph, it is True."""
+    return all(_answers(program, program.code(id)) for id in event.functions)
+
+
+def _answers(program: Program, code: Code) -> bool:
+    """It does nothing but return, and asks that question on the way."""
+    if not code.calls or not all(isinstance(node, (ast.Expr, ast.Return, ast.If)) for node in code.body):
+        return False
+    return any(isinstance(event, Call) and _COMPILING in event.targets for event in program.events(code.id))
 
 
 def _truth(value: Value) -> Truth:

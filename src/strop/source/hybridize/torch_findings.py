@@ -85,7 +85,7 @@ def _one_per_function(broken: list[Finding]) -> list[Finding]:
 def _breaks_of(program: Program, one: Candidate) -> Iterator[Finding]:
     for b, _ in one.state.certain:
         owner = owner_of(program, b.place)
-        if owner is not None and owner.module in program.modules.values():
+        if not b.doubt and owner is not None and owner.module in program.modules.values():
             yield _break(program, owner, b, one.code, one.estimate)
 
 

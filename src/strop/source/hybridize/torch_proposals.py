@@ -6,7 +6,8 @@
 
 Nothing is proposed below an estimate of `WORTH_SAYING`, nor for what `calling.py` knows to run once, in tests, in
 workers or under an exporter. A part of a model that is worth compiling as a whole is never proposed by itself; a part
-of a model that cannot be compiled as a whole only where the whole gains by it.
+of a model that cannot be compiled as a whole only where the whole gains by it. What runs a loop over the length of its
+input is left to its body.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from strop.source.hybridize.recompiles import every_call
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
+from strop.source.hybridize.unrolled import is_unrolled
 from strop.source.interpret import Program
 
 _TINY = 5.5  #: operations up to which a graph is not worth its entry
@@ -105,7 +107,11 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
             continue
         if worth.saved < _FEW and not (is_forward(program, code) and how_often(program, code) == "often"):
             continue
+        if is_unrolled(program, id, target):
+            continue
         state = status(program, id)
+        if not is_forward(program, code) and any(b.rule == "input-output" for b, _ in state.conditional):
+            continue  # one of its branches reads or writes files: it drives a model
         covers = frozenset(other for other, _ in program.reached(id))
         if any(program.code(other) in program.graphs for other in covers):
             continue  # a part is compiled already: whoever did so chose
@@ -129,7 +135,9 @@ def _is_eligible(program: Program, code: Code) -> bool:
 def _can_be_mended(one: Candidate) -> bool:
     """A few breaks, none of which is what the function is for; shapes that depend on data need another algorithm."""
     certain = [b for b, _ in one.state.certain]
-    return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in (*_DRIVING, "dynamic-shape") for b in certain)
+    if any(b.doubt or b.rule in (*_DRIVING, "dynamic-shape") for b in certain):
+        return False
+    return 0 < len(certain) <= _FEW_BREAKS
 
 
 def _is_inside(one: Candidate, other: Candidate) -> bool:

@@ -190,10 +190,12 @@ def _is_named_model(program: Program, event: Call) -> bool:
 
 
 def library_targets(program: Program, event: Call) -> list[str]:
-    """The library functions that a call may mean; an attribute of a model that was read before it was set is none."""
+    """The library functions that a call may mean; a method that no layer has, like `nn.ReLU.lower`, is none."""
     found = []
     for target in event.targets:
-        api = program.apis.find(target) if target.startswith("torch.nn.Module.") else None
+        owner, _, name = target.rpartition(".")
+        is_method = owner.startswith("torch.nn.") and not name.startswith("__") and program.apis.is_class(owner)
+        api = program.apis.find(target) if is_method else None
         if api is None or api.listed:
             found.append(target)
     return found
@@ -254,6 +256,12 @@ def loops_around(program: Program, code: Code, place: Place) -> int:
     """How many loops of its function run a place again and again; a loop over a short display counts as none."""
     found = _loops(program, code)
     return sum(first <= place.line <= last and not _is_header(node, place) for node, first, last in found)
+
+
+def sources_around(code: Code, place: Place) -> list[ast.expr]:
+    """What the loops of a function around a place walk over."""
+    loops = [node for node in code.own() if isinstance(node, (ast.For, ast.AsyncFor))]
+    return [node.iter for node in loops if node.body[0].lineno <= place.line <= (node.end_lineno or node.lineno)]
 
 
 def _loops(program: Program, code: Code) -> list[tuple[ast.AST, int, int]]:

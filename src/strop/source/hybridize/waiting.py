@@ -157,6 +157,8 @@ def _kind(code: Code, node: ast.AST, values: dict[tuple[int, int, int, int], Cal
     if isinstance(node, ast.Call):
         event = values.get(span(code.place(node)))
         if isinstance(node.func, ast.Attribute) and node.func.attr in _TAKING and not node.args:
+            if any(isinstance(n, ast.Attribute) and n.attr in _TAKING for n in ast.walk(node.func.value)):
+                return ""  # `x.numpy().item()` waits once
             receiver = event.receiver if isinstance(event, Call) else None
             fits = receiver is None or not receiver.atoms or _may_be_tensor(receiver)
             return ("array" if node.func.attr == "numpy" else "number") if fits else ""
