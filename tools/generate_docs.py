@@ -1,6 +1,6 @@
 """Writes the pages of docs/ whose tables come from the code; a test fails when they drift.
 
-python tools/generate_docs.py            # operators, passes, problems, command-line, onnx, scan, rules
+python tools/generate_docs.py            # operators, passes, problems, command-line, onnx, scan, rules, extending
 python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
 python tools/generate_docs.py --check    # exit 1 if a page would change
 """
@@ -553,6 +553,14 @@ def adopt() -> str:
     return _page("Adopting faster kernels", *adopt_page.parts(_table))
 
 
+def extending() -> str:
+    """How to extend Strop, with examples that the tests run."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import extending_page
+
+    return _page("Extending Strop", *extending_page.parts(_table))
+
+
 def packages() -> str:
     """What models of other packages gave before and after."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -649,6 +657,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "scan.md": scan,
     "rules.md": rules,
     "adopt.md": adopt,
+    "extending.md": extending,
     "packages.md": packages,
 }
 ZOO_PAGES: dict[str, Callable[[], str]] = {"library-nodes.md": library_nodes}

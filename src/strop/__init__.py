@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from onnx import ModelProto
     from torch import Tensor, nn
 
+    from strop import extend as extend
     from strop.core.config import Options as Options
     from strop.core.journal import Journal
     from strop.core.problem import Problem as Problem
     from strop.session import Session as Session
     from strop.source.facts import Scan
 
-__all__ = ["Options", "Problem", "Session", "__version__", "compile", "scan"]
+__all__ = ["Options", "Problem", "Session", "__version__", "compile", "extend", "scan"]
 
+_MODULES = ("extend",)
 _HOMES = {"Options": "strop.core.config", "Problem": "strop.core.problem", "Session": "strop.session"}
 
 
@@ -82,6 +84,8 @@ def scan(*paths: str | PathLike[str], cache: bool | None = None, **settings: Any
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"strop.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module `strop` has no attribute `{name}`")
     found = getattr(import_module(_HOMES[name]), name)

@@ -84,7 +84,7 @@ def test_calling_a_pass_checks_first():
 
 
 def test_two_passes_of_one_name_are_refused():
-    with pytest.raises(TypeError, match="two passes are called `cut`"):
+    with pytest.raises(Problem, match="STR011: the pass `cut` cannot be registered"):
         type("Cut", (Pass,), {"__module__": "elsewhere"})
 
 

@@ -366,8 +366,10 @@ class _Converter:
             made = self.run(traced, inputs, inner=True)
             if len(self.fallbacks) == len(fallbacks) or library.is_composite(target):
                 return made
-        except Problem:  # the parts can't be compiled; the operator as a whole still can be called
-            pass
+        except Problem as problem:
+            if problem.code == "STR012":  # an extension failed, and is to be mended
+                raise
+            # the parts can't be compiled; the operator as a whole still can be called
         self.b._names, self.fallbacks, self.last_random = names, fallbacks, random
         return None
 

@@ -32,7 +32,7 @@ from strop.capture.fx import from_fx
 from strop.capture.inplace import is_write
 from strop.capture.onnx_context import capturing, deferring
 from strop.capture.onnx_file import memory, read
-from strop.capture.onnx_ops import Call, Unknown, Unsupported, applied, known, standing_for
+from strop.capture.onnx_ops import Call, Undecided, Unknown, Unsupported, applied, known, standing_for
 from strop.capture.onnx_ops.counters import noted
 from strop.capture.onnx_ops.element_types import CARRIERS, OF_DTYPE, WRAPPED, carried, dtype_of
 from strop.capture.onnx_ops.standing import on_standing, stands
@@ -237,7 +237,7 @@ class Scope:
         return Scope(ChainMap({}, self.values), ChainMap({}, self.types))
 
 
-class Failed(Exception):
+class Failed(Undecided):
     """A step that cannot be traced since a value is not known; `names` are the values."""
 
     def __init__(self, step: Step, names: Sequence[str], what: str) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from strop.core.extensions import Undo, put
 from strop.graph.ir import Node
 
 Result = Node | tuple[Node, ...]
@@ -45,6 +46,11 @@ def aten(*targets: str) -> Callable[[R], R]:
         return rule
 
     return register
+
+
+def add_rule(target: str, rule: Rule) -> Undo:
+    """A rule for an operator of any library, by its whole name (`mylib.op.default`), and how to take it out."""
+    return put(RULES, target, rule)
 
 
 def rule_for(target: str) -> Rule | None:

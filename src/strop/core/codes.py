@@ -1,6 +1,6 @@
 """Every problem code with its title and one paragraph: what it means, why it happens, what to do.
 
-STR0xx the call   STR10x–STR12x capture   STR2xx graph   STR3xx nests and passes   STR4xx code and run
+STR0xx the call, extensions   STR10x–STR12x capture   STR2xx graph   STR3xx nests and passes   STR4xx code and run
 STR5xx cache   STR6xx checks.   The rules of the source half (STR13x–STR19x, STR7xx) explain themselves, in
 `source/rules.py`.
 """
@@ -65,6 +65,27 @@ CODES: dict[str, Explanation] = {
         "A file of rules for kernels to adopt (`--rules DIR`, `rules` in [tool.strop]) has an error: the message shows "
         "the line with a caret below the character where reading stopped. docs/adopt.md has the grammar; `strop "
         "explain` lists the codes that are taken.",
+    ),
+    "STR011": Explanation(
+        "an extension cannot be registered",
+        "What was given to `strop.extend`, or a class that derives from `Pass`, cannot be used: its name is taken (by "
+        "Strop or by another package), an argument is of the wrong kind, a description of a machine holds numbers that "
+        "cannot be true, or its source cannot be read and no `version` was given: cached code would not notice when it "
+        "changes. Nothing was registered.",
+    ),
+    "STR012": Explanation(
+        "an extension failed",
+        "Code that a script or a package has registered with Strop raised an exception, or answered with what cannot "
+        "be used: a pass that breaks the graph, a rule that makes another type, a lowering that does not write "
+        "its result. The message names the extension and its place; the original exception is the cause of this one. "
+        "Session, module and cache are as they were. Mend the extension, take it out (`strop.extend.unregister`), or "
+        "leave all packages' extensions out with STROP_EXTENSIONS=0.",
+    ),
+    "STR013": Explanation(
+        "the extensions of a package are left out",
+        "An installed package declares an entry point `strop.extensions` that could not be loaded: importing it or "
+        "calling it failed, or it registers a name that is taken. Nothing of it is registered; everything else works. "
+        "The message names the package and the reason. Mend or remove the package, or set STROP_EXTENSIONS=0.",
     ),
     "STR101": Explanation(
         "the model cannot be exported",

@@ -2,7 +2,7 @@
 
 STROP_THREADS=2  STROP_NUMERICS=exact  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4
 STROP_TARGET=znver3
-STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB
+STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB  STROP_EXTENSIONS=0
 """
 
 from __future__ import annotations
@@ -155,6 +155,12 @@ def cache_limit(environ: Mapping[str, str] | None = None) -> int:
     if not found:
         raise _unreadable("STROP_CACHE_LIMIT", text, "a size such as 500MB or 2GB")
     return int(float(found[1]) * _UNITS[found[2]])
+
+
+def is_off(name: str, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a variable switches something off that is on unless told."""
+    text = (os.environ if environ is None else environ).get(name, "").strip()
+    return bool(text) and not _switch(name, text)
 
 
 def _is_int(value: object) -> bool:

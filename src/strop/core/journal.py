@@ -111,6 +111,11 @@ class Journal:
             with self._lock:
                 self._written += _pickled(done, position)
 
+    def take(self, other: Journal) -> None:
+        """The events of another journal, behind those of this one."""
+        for event in other.events:
+            self._append(replace(event, depth=event.depth + self._depth))
+
     def _append(self, event: Event) -> int:
         with self._lock:
             self._written += _pickled(event)

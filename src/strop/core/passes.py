@@ -14,12 +14,14 @@ The planner, a saved session and a person all speak this text; nothing else chan
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
+from strop.core.extensions import Extension, described, is_foreign, put, refused, registry
 from strop.core.problem import Problem
 
 #: what passes transform: the operator graph, how its nodes are lowered, what planners have to keep to, all nests, the
@@ -62,22 +64,28 @@ class Pass:
     """One transformation with its parameters. Fields hold numbers, strings, booleans, None and tuples of these.
 
     A class that is declared with `abstract=True` is a base of others: it has no text and cannot be parsed. `level` says
-    which IR the pass transforms: see `LEVELS`.
+    which IR the pass transforms: see `LEVELS`. A class of another package is an extension: what it answers is checked,
+    and what fails in it is told under its name. `version` stands for its source where that cannot be read.
     """
 
     registry: ClassVar[dict[str, type[Pass]]] = {}
     level: ClassVar[Level] = "loops"
     title: ClassVar[str] = "pass"  # what it is called in text: the class's name in small letters unless told
 
-    def __init_subclass__(cls, abstract: bool = False, name: str = "", **kwargs: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, name: str = "", version: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.title = name = name or cls.__name__.lower()
         if abstract:
             return
         known = Pass.registry.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"two passes are called `{name}`: {known.__module__} and {cls.__module__}")
-        Pass.registry[name] = cls
+            raise refused(
+                "pass", name, f"{known.__module__} has one of this name", cls.__module__, "choose another name"
+            )
+        if is_foreign(cls.__module__):
+            _add_foreign(cls, name, version)
+        else:
+            Pass.registry[name] = cls
 
     def check(self, ir: Any) -> Verdict:
         """Whether `apply` may be called on this IR, and if not, why."""
@@ -127,6 +135,81 @@ class Pass:
         while not reader.at_end():
             made.append(reader.one())
         return made
+
+
+# ---- passes of others ------------------------------------------------------------------------------------------------
+
+#: kinds of IR and how each is verified, which raises a Problem; a pass of another package is not trusted
+VERIFIERS: dict[type, Callable[[Any, str], None]] = {}
+
+
+def _add_foreign(cls: type[Pass], name: str, version: str) -> None:
+    """Register the pass of another package."""
+    if not _BARE.fullmatch(name):
+        raise refused("pass", name, "its name cannot be read back from text")
+    if cls.level not in LEVELS:
+        raise refused("pass", name, f"there is no level `{cls.level}`", help=f"levels: {', '.join(LEVELS)}")
+    declared = [getattr(base, "__annotations__", {}) for base in cls.__mro__]
+    if cls.level == "loops" and not any("nest" in names for names in declared):
+        raise refused("pass", name, "a pass on loops says by a field `nest` which nest it transforms")
+    extension = described("pass", name, (cls,), version)
+    _guard(cls, extension)
+    registry.add(extension, lambda: put(Pass.registry, name, cls))
+
+
+def _guard(cls: Any, extension: Extension) -> None:
+    """Have everything that a pass answers checked."""
+    check, apply, apply_all, space = cls.check, cls.apply, cls.apply_all.__func__, cls.space.__func__
+
+    @functools.wraps(check)
+    def checked(self: Pass, ir: Any) -> Verdict:
+        with extension.blamed():
+            str(self)
+            verdict = check(self, ir)
+        if not isinstance(verdict, Verdict):
+            raise extension.problem(f"answered {_told(verdict)}: `check` returns `yes()` or `no(reason)`")
+        return verdict
+
+    @functools.wraps(apply)
+    def applied(self: Pass, ir: Any) -> Any:
+        with extension.blamed():
+            made = apply(self, ir)
+        return _verified(made, ir, extension)
+
+    @functools.wraps(apply_all)
+    def applied_all(kind: type[Pass], ir: Any, passes: Sequence[Any]) -> Any:
+        with extension.blamed():
+            made = apply_all(kind, ir, passes)
+        return _verified(made, ir, extension)
+
+    @functools.wraps(space)
+    def spanned(kind: type[Pass], ir: Any) -> Iterator[Pass]:
+        with extension.blamed():
+            found = list(space(kind, ir))
+        strange = next((one for one in found if not isinstance(one, Pass)), None)
+        if strange is not None:
+            raise extension.problem(f"has {_told(strange)} in its `space`, which holds passes")
+        return iter(found)
+
+    cls.check, cls.apply = checked, applied
+    cls.apply_all, cls.space = classmethod(applied_all), classmethod(spanned)
+
+
+def _verified(made: Any, ir: Any, extension: Extension) -> Any:
+    """What a pass of another package made, if it is what passes of its kind make."""
+    if not isinstance(made, type(ir)):
+        raise extension.problem(f"returned {_told(made)}: `apply` returns a {type(ir).__name__}")
+    verify = VERIFIERS.get(type(ir))
+    if verify is not None:
+        try:
+            verify(made, str(extension))
+        except Problem as problem:
+            raise extension.problem(f"broke what it transforms: {problem.message}") from problem
+    return made
+
+
+def _told(value: object) -> str:
+    return "nothing" if value is None else f"{value!r:.60}"
 
 
 _BARE = re.compile(r"[A-Za-z_][\w.\-/:+%]*")

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from math import copysign, isclose
 from typing import Any, Protocol, TypeVar
 
+from strop.core.extensions import registry
 from strop.core.passes import Verdict, no, yes
 from strop.core.problem import Problem
 
@@ -389,7 +390,16 @@ def rewrite(roots: Sequence[N], rules: Rules, dialect: Dialect, journal: Recorde
             if told is not journal:
                 told.close()
             return tuple(roots)
-    raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(sweep.last_names())}")
+    raise _endless(sweep.last_names())
+
+
+def _endless(names: Sequence[str]) -> Problem:
+    """Rules that make of each other what they replace; one of an extension is told as its fault."""
+    told = ", ".join(names)
+    foreign = next((one for name in names if (one := registry.find("rule", name)) is not None), None)
+    if foreign is not None:
+        return foreign.problem(f"does not come to an end; the last rules that applied were {told}")
+    return Problem("STR201", f"the rules do not come to an end; the last were {told}")
 
 
 def rewrite_at(
@@ -520,7 +530,7 @@ class _Sweep:
     def record(self, rule: Rule, node: Any) -> None:
         self.fired.append(rule.name)
         if len(self.fired) > self.fuel:
-            raise Problem("STR201", f"the rules do not come to an end; the last were {', '.join(self.last_names())}")
+            raise _endless(self.last_names())
         self.journal.add("rewrite", node.name, rule.name, rule=rule.name, op=node.op)
 
     def last_names(self) -> list[str]:

@@ -21,7 +21,8 @@ Attrs = Mapping[str, Any]
 Given = tuple[Type, ...] | None
 Inference = Callable[[Sequence[Node], Attrs, Given], tuple[Type, ...]]
 
-_TABLE: dict[str, Inference] = {}
+#: operator → what type its results have
+INFERENCES: dict[str, Inference] = {}
 
 
 class MismatchError(ValueError):
@@ -30,7 +31,7 @@ class MismatchError(ValueError):
 
 def infer(op: str, inputs: Sequence[Node], attrs: Attrs, given: Given = None) -> tuple[Type, ...]:
     """The types of the results; `given` is what the node claims, needed where the inputs don't tell."""
-    inference = _TABLE.get(op)
+    inference = INFERENCES.get(op)
     if inference is None:
         raise MismatchError(f"there is no operator `{op}`")
     try:
@@ -66,7 +67,7 @@ def reduced(shape: Shape, dims: Sequence[int] | None, keepdim: bool) -> Shape:
 
 def _infers(*ops: str) -> Callable[[Inference], Inference]:
     def register(inference: Inference) -> Inference:
-        _TABLE.update(dict.fromkeys(ops, inference))
+        INFERENCES.update(dict.fromkeys(ops, inference))
         return inference
 
     return register

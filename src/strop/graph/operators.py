@@ -132,3 +132,5 @@ MOVING = VIEWS | frozenset(
     ("cast", "where", "full", "constant", "cat", "pad", "index", "gather", "embedding", "upsample_nearest")
 )
 ALL = frozenset((*POINTWISE, *OTHER))
+#: operators that extensions add: what each computes
+ADDED: dict[str, str] = {}

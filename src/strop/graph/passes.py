@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import ClassVar
 
+from strop.core.extensions import Undo
 from strop.core.passes import Level, Pass, Verdict, no, yes
-from strop.core.rewrite import Recorder, Rules, applicable, rewrite, rewrite_at
+from strop.core.rewrite import Recorder, Rule, Rules, applicable, rewrite, rewrite_at
 from strop.graph.ir import Graph, Node
 from strop.graph.rules import algebra, filters, fold, parameters, recognise, resample, transposed, views
 from strop.graph.rules.cse import without_duplicates, without_idle_mutations
@@ -31,7 +32,23 @@ FAMILIES: dict[str, Rules] = {
     "recognise": _TIDY + recognise.rules,
     "parameters": _TIDY + recognise.rules + parameters.rules,
     "images": transposed.rules + filters.rules + resample.rules,
+    "by hand": Rules(),  # of extensions; no step applies it
 }
+#: families that a family is a part of
+_INCLUDED_IN = {"tidy": ("recognise", "parameters"), "recognise": ("parameters",)}
+
+
+def add_rule(rule: Rule, family: str) -> Undo:
+    """A rule behind those of a family and of the families that this one is a part of, and how to take it out."""
+    families = (family, *_INCLUDED_IN.get(family, ()))
+    for name in families:
+        FAMILIES[name] += Rules(rule)
+
+    def undo() -> None:
+        for name in families:
+            FAMILIES[name] = Rules(*(known for known in FAMILIES[name] if known is not rule))
+
+    return undo
 
 
 class GraphPass(Pass, abstract=True):

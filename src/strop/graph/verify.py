@@ -8,23 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.graph.infer import MismatchError, infer
 from strop.graph.ir import Graph, Node
-from strop.graph.operators import ALL
+from strop.graph.operators import ADDED, ALL
 
 
 def verify(graph: Graph, step: str = "") -> None:
     """Raise a Problem that names the node and the step, if anything about the graph is inconsistent."""
     for node in graph.nodes:
-        for fault in _node_faults(node):
+        for fault in node_faults(node):
             raise _problem(node, fault, step)
     for node, fault in _signature_faults(graph):
         raise _problem(node, fault, step)
 
 
-def _node_faults(node: Node) -> Iterator[str]:
-    if node.op not in ALL:
+def node_faults(node: Node) -> Iterator[str]:
+    """What a node says that the operator set does not."""
+    if node.op not in ALL and node.op not in ADDED:
         yield f"there is no operator `{node.op}`"
         return
     for key, value in node.attrs.items():
@@ -70,3 +72,6 @@ def _is_plain(value: Any) -> bool:
 
 def _told(types: tuple[Any, ...]) -> str:
     return ", ".join(map(str, types)) or "nothing"
+
+
+VERIFIERS[Graph] = verify

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.loops.index import Index, Indirect, Var
 from strop.loops.ir import Buffer, Guard, Load, Nest, Store, loads
@@ -88,3 +89,11 @@ def _problem(where: Step, fault: str, step: str) -> Problem:
     return Problem(
         "STR303", f"{where.name}{after}: {fault}", where=origin, help="this is a bug in Strop; please report it"
     )
+
+
+def verify_nest(nest: Nest, step: str) -> None:
+    """One nest for itself: what it reads, others have written."""
+    verify((nest,), step, nest.reads)
+
+
+VERIFIERS[Nest] = verify_nest

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
-from strop.core.passes import Level, Pass, Verdict, no, yes
+from strop.core.passes import VERIFIERS, Level, Pass, Verdict, no, yes
+from strop.core.problem import Problem
 from strop.loops.ir import Buffer
 
 ALIGNMENT = 64
@@ -105,6 +106,17 @@ class Place(Pass):
         for buffer in ir.first:
             others = [b for b in ir.first if b != buffer and b.name in ir.offsets]
             yield cls(buffer.name, _lowest(buffer, [(b, ir.offsets[b.name]) for b in others], ir))
+
+
+def verify_places(lifetimes: Lifetimes, step: str) -> None:
+    """Raise where two tensors that are alive at once share bytes, or one lies where none can."""
+    for name, at in lifetimes.offsets.items():
+        verdict = Place(name, at).check(lifetimes)
+        if not verdict:
+            raise Problem("STR303", f"`{name}` after `{step}`: {verdict.why}")
+
+
+VERIFIERS[Lifetimes] = verify_places
 
 
 def _lowest(buffer: Buffer, placed: Iterable[tuple[Buffer, int]], lifetimes: Lifetimes) -> int:

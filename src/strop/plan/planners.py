@@ -130,6 +130,18 @@ PIPELINE: tuple[PlannerStep, ...] = (
 )
 
 
+#: steps of extensions by name, each with the step that it follows
+ADDED: dict[str, tuple[PlannerStep, str]] = {}
+
+
+def steps() -> tuple[PlannerStep, ...]:
+    """The pipeline with the steps of extensions."""
+    found: list[PlannerStep] = []
+    for step in PIPELINE:
+        found += (step, *(added for added, after in ADDED.values() if after == step.name))
+    return tuple(found)
+
+
 Hook = Callable[[Program], Iterable[Pass] | None]
 
 
@@ -151,7 +163,7 @@ class Hooks:
         self._add("after", step, hook)
 
     def _add(self, when: str, step: str, hook: Hook) -> None:
-        names = [known.name for known in PIPELINE]
+        names = [known.name for known in steps()]
         if step not in names:
             raise Problem("STR001", f"there is no step `{step}`", help=f"steps are: {', '.join(names)}")
         self._hooks.setdefault((when, step), []).append(hook)
@@ -166,8 +178,8 @@ class Hooks:
 
     def first(self) -> str | None:
         """The first step that has a hook."""
-        steps = {step for _, step in self._hooks}
-        return next((known.name for known in PIPELINE if known.name in steps), None)
+        hooked = {step for _, step in self._hooks}
+        return next((known.name for known in steps() if known.name in hooked), None)
 
 
 def planned(
@@ -176,12 +188,15 @@ def planned(
     edits: Sequence[Pass] = (),
     first: str = PIPELINE[0].name,
     hooks: Hooks | None = None,
+    pipeline: Sequence[PlannerStep] | None = None,
 ) -> dict[str, Program]:
     """A program through the pipeline, from the step called `first` on: what it is after each step. `edits` are passes
-    by hand: each comes after what the planner of its level has chosen."""
-    names = [step.name for step in PIPELINE]
+    by hand: each comes after what the planner of its level has chosen. Steps of extensions are among the steps, unless
+    the `pipeline` is given."""
+    pipeline = steps() if pipeline is None else pipeline
+    names = [step.name for step in pipeline]
     made: dict[str, Program] = {}
-    for step in PIPELINE[names.index(first) :]:
+    for step in pipeline[names.index(first) :]:
         by_hand = [one for one in edits if one.level == step.level]
         with journal.step(step.name):
             program = hooks.run("before", step.name, program) if hooks else program

@@ -19,7 +19,8 @@ from itertools import groupby
 from typing import Any
 
 from strop.core.config import Options
-from strop.core.passes import LEVELS, Pass, Verdict, no
+from strop.core.extensions import is_foreign
+from strop.core.passes import LEVELS, VERIFIERS, Pass, Verdict, no
 from strop.core.problem import Problem
 from strop.core.target import Target
 from strop.graph import passes as graph_passes
@@ -321,7 +322,7 @@ def _applied(ir: Any, passes: Sequence[Pass], check: bool, verify: Any) -> Any:
 
 def _kind(one: Pass) -> type[Pass]:
     """The class that applies several passes at once."""
-    return FusionPass if isinstance(one, FusionPass) else type(one)
+    return FusionPass if isinstance(one, FusionPass) and not is_foreign(type(one).__module__) else type(one)
 
 
 def _require(one: Pass, ir: Any) -> None:
@@ -333,6 +334,9 @@ def _require(one: Pass, ir: Any) -> None:
 def _verify_lowered(lowered: Lowered, after: str) -> None:
     verify_steps(lowered.once, after)
     verify_steps(lowered.nests, after, (buffer for nest in lowered.once for buffer in nest.writes))
+
+
+VERIFIERS[Lowered] = _verify_lowered
 
 
 def touched(step: PlannedStep | Strips) -> tuple[Buffer, ...]:

@@ -31,6 +31,7 @@ from torch.utils import _pytree as pytree
 from strop.capture.draws import name_draws
 from strop.capture.whole import keeping_whole
 from strop.core.config import Options
+from strop.core.extensions import registry
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.run.dispatch import ALONE
@@ -73,6 +74,7 @@ class Backend:
         self.build = build or default_build
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        registry.load(self.journal)
         pieces: list[Piece] = []
         inference = partial(self._inference, pieces=pieces)
         through = aot_autograd(fw_compiler=self._training, inference_compiler=inference)

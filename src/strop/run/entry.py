@@ -15,6 +15,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils import _pytree as pytree
 
 from strop.core.config import Options
+from strop.core.extensions import registry
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
@@ -51,6 +52,8 @@ def compile(
     and the pieces are compiled. The path of an ONNX file (or what was read from one) goes to `run.onnx_model`.
     """
     options = (options or Options.from_environment()).under(torch.get_float32_matmul_precision())
+    journal = journal or Journal()
+    registry.load(journal)
     if is_onnx(model):
         require_onnx()
         from strop.run.onnx_model import compile_onnx
@@ -62,13 +65,15 @@ def compile(
     if isinstance(model, CompiledModule):
         model = model.original
     given, named = _checked(model, args, kwargs)
-    journal = journal or Journal()
     dispatcher = Dispatcher(model, options, journal, trace or default_trace, build or default_build)
     try:
         dispatcher.prepare(given, named)
     except Problem as problem:
         if not partial or problem.code not in _SPLITTABLE:
-            raise diagnosed(problem, model, given, named) from problem
+            told = diagnosed(problem, model, given, named)
+            if told is problem:
+                raise
+            raise told from problem
         journal.add("fallback", type(model).__name__, f"split by Dynamo: {problem.message}", where=str(problem.where))
         return _split(model, options, journal, build or default_build)
     return CompiledModule(dispatcher)

@@ -54,6 +54,12 @@ def host() -> Target:
     return measured.of(target) if measured is not None else target
 
 
+def forget_host() -> None:
+    """Describe this machine anew when it is asked for: there may be a nearer description by then."""
+    for known in _DESCRIPTIONS:
+        known.cache_clear()
+
+
 @functools.cache
 def described_host() -> Target:
     """The machine that we run on, as LLVM and the kernel describe it."""
@@ -64,6 +70,9 @@ def described_host() -> Target:
         triple=llvm.get_default_triple(),
         **_caches(),
     )
+
+
+_DESCRIPTIONS = (described_host, host)
 
 
 def _caches() -> dict[str, int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from strop.core.extensions import registry
 from strop.core.problem import Problem
 from strop.run import zoo
 from strop.run.onnx_spec import onnx_file, require_onnx
@@ -37,6 +38,7 @@ def load(spec: str) -> Model:
     path, shapes = onnx_file(spec)
     if path:
         require_onnx()
+        registry.load()  # operators of the file may be theirs
         from strop.run.onnx_model import loaded
 
         return Model(Path(path).stem, *loaded(path, shapes))

@@ -21,6 +21,7 @@ import strop
 from strop.code.module import Functions, Places, build_module, function_text
 from strop.core.cache import Cache
 from strop.core.config import Options
+from strop.core.extensions import registry
 from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.problem import Problem
@@ -29,6 +30,7 @@ from strop.core.target import Target
 from strop.graph.ir import Graph, Type
 from strop.loops.ir import Buffer, Nest, watches
 from strop.loops.lower.driver import LibraryCall, Lowered
+from strop.plan import planners
 from strop.plan.calls import Call
 from strop.plan.memory import room
 from strop.plan.planners import PIPELINE, Hooks, planned
@@ -84,6 +86,7 @@ EMULATED = "@host"  # after a target's name: planned for that machine, in instru
 
 
 def target_for(options: Options) -> Target:
+    registry.load()
     if not options.target:
         return jit.host()
     if options.target.endswith(EMULATED):
@@ -172,19 +175,20 @@ def run_stages(
 def plan_nests(
     lowered: Lowered, target: Target, options: Options, journal: Journal, threads: int, edits: Sequence[Pass] = ()
 ) -> Stages:
-    """The same for nests that are there already: from fused nests on."""
+    """The same for nests that are there already, from fused nests on: our own, which extensions leave alone."""
     program = Program.of(Graph((), (), ()), target, threads, options, lowered)
-    return Stages({"fuse": program, **planned(program, journal, edits, "hoist")})
+    return Stages({"fuse": program, **planned(program, journal, edits, "hoist", pipeline=PIPELINE)})
 
 
 def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass], hooks: Hooks | None = None) -> Stages:
     """The stages of a program without passes by hand, with these: from the first step on that they or hooks reach."""
     levels = {one.level for one in edits}
     hooked = hooks.first() if hooks else None
-    first = next((step.name for step in PIPELINE if step.level in levels or step.name == hooked), None)
+    steps = planners.steps()
+    first = next((step.name for step in steps if step.level in levels or step.name == hooked), None)
     if first is None:
         return stages
-    order = ["capture", *(step.name for step in PIPELINE)]
+    order = ["capture", *(step.name for step in steps)]
     before = {name: stages.programs[name] for name in order[: order.index(first)] if name in stages.programs}
     if not before:
         raise Problem("STR301", f"{edits[0]}: there is no graph, only nests")
@@ -352,7 +356,7 @@ def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> s
     Names are not either, as programs hold none; only a measured one does, which is stored with its schedules.
     """
     names = graph.names_key if options.measure else ""
-    parts = (graph.key, names, target.key, options.code_key, threads, fingerprint())
+    parts = (graph.key, names, target.key, options.code_key, threads, fingerprint(), registry.key())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

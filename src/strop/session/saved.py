@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from strop.core.config import Options
+from strop.core.extensions import registry
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.version import __version__
@@ -74,6 +75,7 @@ class SavedSession:
 
     @property
     def passes(self) -> list[Pass]:
+        registry.load()  # some may be passes of extensions
         return [one for text in self.edits for one in Pass.parse_all(text)]
 
     def session_options(self) -> Options:

@@ -404,13 +404,14 @@ class Session:
         return pipeline.replanned(self._unedited or self._seen(journal), journal, edits, self.hooks)
 
     def _steer(self, edits: tuple[Pass, ...], undone: tuple[Pass, ...]) -> None:
-        unedited = self._unedited or self.stages
-        stages = pipeline.replanned(unedited, self.journal, edits, self.hooks)
+        unedited, heard = self._unedited or self.stages, Journal()
+        stages = pipeline.replanned(unedited, heard, edits, self.hooks)
         target = pipeline.target_for(self.options)
-        compiled = pipeline.generate(stages, target, self.journal, known=self._functions)
+        compiled = pipeline.generate(stages, target, heard, known=self._functions)
         assert self._program is not None
         direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
+        self.journal.take(heard)
         self._edits, self._undone, self._unedited = edits, undone, unedited
         self.__dict__.update(stages=stages)
         for derived in ("nests", "preparation"):

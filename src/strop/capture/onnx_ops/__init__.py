@@ -45,6 +45,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from strop.core.extensions import Undo
+
 #: what an operator takes and yields
 Value = Any
 Function = Callable[..., Any]
@@ -58,7 +60,11 @@ class Unsupported(Exception):
     """This form of the operator is not covered; the message is the reason."""
 
 
-class Unknown(Exception):
+class Undecided(Exception):
+    """What has to be known now is known only at run time."""
+
+
+class Unknown(Undecided):
     """A value that shapes the program is known only at run time."""
 
     def __init__(self, tensor: Tensor, what: str) -> None:
@@ -122,20 +128,46 @@ def onnx(name: str, *, domain: str = "", since: int = OLDEST, until: int = NEWES
     """Register a function for opsets `since` to `until`, both included. Decorators may be stacked."""
 
     def register(function: F) -> F:
-        entries = _REGISTRY.setdefault((domain, name), [])
-        clash = next((e for e in entries if e.since <= until and since <= e.until), None)
+        clash = _covering(domain, name, since, until)
         if clash is not None:
             raise ValueError(f"two functions for {domain}::{name} in opset {max(since, clash.since)}")
-        keywords = {
-            parameter.name: parameter.default
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        }
-        takes_node = keywords.pop("node", None) is not None
-        entries.append(Operator(domain, name, since, until, function, keywords, takes_node))
+        add(domain, name, since, until, function)
         return function
 
     return register
+
+
+def add(domain: str, name: str, since: int, until: int, function: Function) -> Undo:
+    """A function for some opsets of an operator, and how to take it out."""
+    keywords = {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    takes_node = keywords.pop("node", None) is not None
+    made = Operator(domain, name, since, until, function, keywords, takes_node)
+    entries = _REGISTRY.setdefault((domain, name), [])
+    entries.append(made)
+    return lambda: entries.remove(made)
+
+
+def _covering(domain: str, name: str, since: int, until: int) -> Operator | None:
+    entries = _REGISTRY.get((domain, name), ())
+    return next((e for e in entries if e.since <= until and since <= e.until), None)
+
+
+def covered(domain: str, name: str, since: int, until: int) -> bool:
+    """Whether there is a function for any of these opsets."""
+    load_all()
+    return _covering(domain, name, since, until) is not None
+
+
+def are_values(result: Any) -> bool:
+    """Whether this is what the function of an operator may return: a tensor, a sequence, or a tuple of these, None for
+    an output that nobody wants."""
+    results = result if isinstance(result, tuple) else (result,)
+    kept = [value for value in results if value is not None]
+    return bool(kept) and all(isinstance(value, Tensor | list) for value in kept)
 
 
 def find(domain: str, name: str, opset: int) -> Operator | None:
