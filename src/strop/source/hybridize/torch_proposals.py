@@ -75,6 +75,7 @@ def propose(
     mended = [one for one in broken if not any(_is_inside(one, other) for other in (*whole, *broken))]
     mended = [one for one in mended if is_forward(program, one.code) and _pays_for_its_models(program, one, target)]
     outer = [one for one in outer if not any(_is_inside(one, other) for other in mended)]
+    mended = [one for one in mended if not any(b.doubt for b, _ in one.state.certain)]
     proposals = []
     for one in outer:
         proposal = _proposal(program, one, judged[one.code.id][0])
@@ -135,9 +136,7 @@ def _is_eligible(program: Program, code: Code) -> bool:
 def _can_be_mended(one: Candidate) -> bool:
     """A few breaks, none of which is what the function is for; shapes that depend on data need another algorithm."""
     certain = [b for b, _ in one.state.certain]
-    if any(b.doubt or b.rule in (*_DRIVING, "dynamic-shape") for b in certain):
-        return False
-    return 0 < len(certain) <= _FEW_BREAKS
+    return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in (*_DRIVING, "dynamic-shape") for b in certain)
 
 
 def _is_inside(one: Candidate, other: Candidate) -> bool:
