@@ -20,7 +20,7 @@ from strop.source.entries import ancestor_names
 from strop.source.events import Call
 from strop.source.hybridize.torch_worth import loops_around, sources_around
 from strop.source.interpret import Program
-from strop.source.values import Bound, Function, Value, join_all
+from strop.source.values import Bound, Function, Value
 
 Often = Literal["often", "once", "unknown"]
 
@@ -172,28 +172,32 @@ def is_loading(program: Program, code: Code) -> bool:
     return code.cls is not None and not set(_OF_DATA).isdisjoint(ancestor_names(program, code.cls))
 
 
-def _learns(program: Program, cls: Class | None, depth: int = 6) -> bool:
+def _learns(program: Program, cls: Class | None) -> bool:
     """Whether a module has parameters or layers: augmentations and transforms of data have none."""
-    if cls is None:
-        return False
-    held = [cell.value for obj in program.objects_of(cls) for cell in obj.attributes.values()]
-    return any(_is_learnt(program, value, depth) for value in held)
-
-
-def _is_learnt(program: Program, value: Value, depth: int) -> bool:
-    if any(atom.kind == "parameter" for atom in value.tensors()):
-        return True
-    for obj in value.objects() if depth else ():
-        if isinstance(obj.cls, Class):
-            if is_module(program, obj.cls) and _learns(program, obj.cls, depth - 1):
-                return True
-        elif obj.kind != "instance" or obj.cls in _HOLDERS:
-            held = join_all([obj.contents(), *(cell.value for cell in obj.attributes.values())])
-            if _is_learnt(program, held, depth - 1):
-                return True
-        elif obj.cls.startswith("torch.nn."):
+    seen: set[int | str] = set()  # objects and classes that were looked at
+    values = _held_by(program, cls) if cls is not None else []
+    while values:
+        value = values.pop()
+        if any(atom.kind == "parameter" for atom in value.tensors()):
             return True
+        for obj in value.objects():
+            if id(obj) in seen:
+                continue
+            seen.add(id(obj))
+            if isinstance(obj.cls, Class):
+                if obj.cls.id not in seen and is_module(program, obj.cls):
+                    seen.add(obj.cls.id)
+                    values += _held_by(program, obj.cls)
+            elif obj.kind != "instance" or obj.cls in _HOLDERS:
+                values += [obj.contents(), *(cell.value for cell in obj.attributes.values())]
+            elif obj.cls.startswith("torch.nn."):
+                return True
     return False
+
+
+def _held_by(program: Program, cls: Class) -> list[Value]:
+    """What the objects of a class hold in their attributes."""
+    return [cell.value for obj in program.objects_of(cls) for cell in obj.attributes.values()]
 
 
 def is_update(program: Program, code: Code) -> bool:
