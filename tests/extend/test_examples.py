@@ -22,6 +22,7 @@ from strop.core.passes import Pass
 from strop.core.target import Target
 from strop.plan.program import Program
 from strop.run import pipeline
+from strop.run.artifact_format import from_bytes, to_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -102,15 +103,25 @@ def test_a_rule_can_be_applied_by_hand():
 
 def test_an_operator_becomes_native_code():
     session = strop.Session(Activations(), (X,), options=Options(check=True))
-    assert not session.compiled.about["library"]
+    assert not session.compiled.about.library
     assert any("sigmoid((1.702 * " in str(nest) for nest in session.nests)
 
 
 def test_an_operator_runs_by_its_reference_where_it_is_not_lowered():
     session = strop.Session(Activations(), (X,), options=Options(check=True))
     session.apply("library{node=quick_gelu}")
-    assert session.compiled.about["library"] == {"quick_gelu": 1}
+    assert session.compiled.about.library == {"quick_gelu": 1}
     assert close(session.module(X), Activations()(X))
+
+
+def test_a_program_that_calls_an_operator_is_refused_where_nobody_has_registered_it():
+    session = strop.Session(Activations(), (X,), options=Options(check=True))
+    session.apply("library{node=quick_gelu}")
+    written = to_bytes(session.compiled)
+    assert from_bytes(written) == session.compiled
+    extend.unregister("operator", "quick_gelu")
+    with pytest.raises(strop.Problem, match=r"STR504.*unknown operator 'quick_gelu'"):
+        from_bytes(written)
 
 
 def test_an_operator_in_a_graph_of_dynamo():

@@ -336,7 +336,7 @@ def test_an_operator_that_is_right():
     extend.operator("twice", **GOOD)
     for options in (OPTIONS, replace(OPTIONS, check=True)):
         session = strop.Session(Twice(), (X,), options=options)
-        assert not session.compiled.about["library"]
+        assert not session.compiled.about.library
         assert torch.allclose(session.module(X), Twice()(X))
 
 
@@ -390,7 +390,7 @@ def test_what_an_operator_does_not_cover_is_left_to_torch():
 
     extend.operator("twice", **{**GOOD, "convert": convert})
     session = strop.Session(Twice(), (X,), options=OPTIONS)
-    assert session.compiled.about["library"] == {"strop_tests.twice.default": 1}
+    assert session.compiled.about.library == {"strop_tests.twice.default": 1}
     assert torch.allclose(session.module(X), Twice()(X))
 
 

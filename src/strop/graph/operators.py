@@ -134,3 +134,8 @@ MOVING = VIEWS | frozenset(
 ALL = frozenset((*POINTWISE, *OTHER))
 #: operators that extensions add: what each computes
 ADDED: dict[str, str] = {}
+
+
+def is_operator(name: str) -> bool:
+    """Whether it is in the operator set, or was added to it."""
+    return name in ALL or name in ADDED

@@ -12,7 +12,7 @@ from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.graph.infer import MismatchError, infer
 from strop.graph.ir import Graph, Node
-from strop.graph.operators import ADDED, ALL
+from strop.graph.operators import is_operator
 
 
 def verify(graph: Graph, step: str = "") -> None:
@@ -26,7 +26,7 @@ def verify(graph: Graph, step: str = "") -> None:
 
 def node_faults(node: Node) -> Iterator[str]:
     """What a node says that the operator set does not."""
-    if node.op not in ALL and node.op not in ADDED:
+    if not is_operator(node.op):
         yield f"there is no operator `{node.op}`"
         return
     for key, value in node.attrs.items():

@@ -20,7 +20,7 @@ from strop.core.dtypes import SIZES
 from strop.core.problem import Problem
 from strop.graph.infer import infer
 from strop.graph.ir import Node, Type
-from strop.graph.operators import ALL
+from strop.graph.operators import is_operator
 
 #: no process has more memory than this
 MOST_BYTES = 1 << 47
@@ -267,7 +267,7 @@ def _node_faults(step: LibraryStep) -> Iterator[str]:
     """A library step is a node: the operator set says what it has to be."""
     types = (*step.types, *(argument.type for argument in step.inputs))
     faults = [fault for one in types for fault in _type_faults(one)]
-    if faults or step.op not in ALL:
+    if faults or not is_operator(step.op):
         yield f"has a tensor that {faults[0]}" if faults else f"runs the unknown operator {step.op!r}"
         return
     if len(step.outputs) != len(step.types):
