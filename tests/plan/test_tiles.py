@@ -19,8 +19,8 @@ from strop.loops.lower.driver import lower
 from strop.plan.calls import Call
 from strop.plan.schedule import schedule
 from strop.plan.tiles import Demand, Tile, best, candidates
+from strop.run import jit
 from strop.run.abroad import Abroad, compile_abroad
-from strop.run.jit import described_host
 from strop.run.pipeline import assembly
 from strop.session import Session
 
@@ -103,7 +103,7 @@ def one_by_one(channels, out, target, threads=1, size=(15, 13)):
     ).eval()
     x = torch.randn(1, 3, *size)
     options = Options(cache=False, target=target, layouts="blocked", strips=False)
-    if not Target.find(target).runs_on(described_host()):
+    if not Target.find(target).runs_on(jit.described_host()):
         return str(nest_of(compile_abroad(model, (x,), None, replace(options, threads=threads), Journal()), "1.conv"))
     session = Session(model, (x,), options=options, threads=threads)
     with torch.no_grad():

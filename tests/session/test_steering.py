@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,10 +182,13 @@ def test_a_saved_session_is_the_same_session(session: Session, tmp_path: Path) -
     assert code(given) == code(session)
 
 
-def test_a_script_makes_the_same_code_in_another_process(session: Session, tmp_path: Path) -> None:
+def test_a_script_makes_the_same_code_in_another_process(tmp_path: Path) -> None:
+    """For a named CPU: the other process may describe this one otherwise, where a test run has it stand in for another."""
+    model, inputs = block()
+    session = Session(model, inputs, options=replace(OPTIONS, target="x86-64"), spec=f"{__file__}:block")
     session.algorithm("first.conv", "direct")
     script = session.script()
-    assert "znver3@host" in script and "session.apply('algorithm{node=first.conv use=direct}')" in script
+    assert "x86-64" in script and "session.apply('algorithm{node=first.conv use=direct}')" in script
     digest = "import hashlib; print(hashlib.sha256(b''.join(session.compiled.code)).hexdigest())"
     (tmp_path / "s.py").write_text(script + digest)
     out = subprocess.run([sys.executable, tmp_path / "s.py"], capture_output=True, text=True, check=True).stdout
