@@ -8,7 +8,7 @@ lower{}                                                                 the grap
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
@@ -90,7 +90,7 @@ class ChooseAlgorithm(LoweringPass, name="algorithm"):
         kept = {name: one for name, one in ir.algorithms.items() if name != self.node}
         if self.use != "direct":
             kept[self.node] = read(self.use, self.how) if self.how else ir.possible(self.node)[self.use]
-        return _with(ir, algorithms=kept)
+        return replace(ir, algorithms=kept)
 
     @classmethod
     def space(cls, ir: Choices) -> Iterator[ChooseAlgorithm]:
@@ -116,7 +116,7 @@ class Library(LoweringPass):
         return found
 
     def apply(self, ir: Choices) -> Choices:
-        return _with(ir, library={**ir.library, self.node: self.why})
+        return replace(ir, library={**ir.library, self.node: self.why})
 
     @classmethod
     def space(cls, ir: Choices) -> Iterator[Library]:
@@ -138,11 +138,6 @@ class Lower(LoweringPass):
 
     def apply(self, ir: Choices) -> Any:
         raise NotImplementedError("`Program.then` lowers: the result is of another kind")
-
-
-def _with(choices: Choices, **new: Any) -> Choices:
-    kept = {f.name: getattr(choices, f.name) for f in fields(choices)}
-    return Choices(**{**kept, **new})
 
 
 # ---- algorithms as text ----------------------------------------------------------------------------------------------

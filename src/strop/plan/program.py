@@ -12,7 +12,7 @@ that replaying its history on the captured graph makes the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -20,7 +20,7 @@ from typing import Any
 
 from strop.core.config import Options
 from strop.core.extensions import is_foreign
-from strop.core.passes import LEVELS, VERIFIERS, Pass, Verdict, no
+from strop.core.passes import VERIFIERS, Pass, Verdict, no
 from strop.core.problem import Problem
 from strop.core.target import Target
 from strop.graph import passes as graph_passes
@@ -284,17 +284,6 @@ class Program:
         prepare = [as_nest(call) for call in self.scheduled.prepare]
         verify_steps(prepare, step)
         verify_steps(map(as_step, self.scheduled.steps), step, (b for nest in prepare for b in nest.writes))
-
-    def spaces(self, levels: Iterable[str] = LEVELS) -> Iterator[Pass]:
-        """The useful instances of every pass that may come next."""
-        irs: dict[str, Any] = {}
-        if self.lowered is None:
-            irs = {"graph": self.graph, "lowering": self.choices}
-        elif not self.schedules:
-            irs = {"nests": self.nests, "constraints": Constraints(self.nests, self.apart, self.pinned)}
-        for kind in Pass.registry.values():
-            if kind.level in irs and kind.level in levels:
-                yield from kind.space(irs[kind.level])
 
 
 #: what of a program derives from which of its data

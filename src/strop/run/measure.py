@@ -40,7 +40,6 @@ from strop.run.pipeline import Stages
 from strop.run.profile import TimedProgram
 from strop.run.program import NativeProgram
 
-_BEFORE_SCHEDULES = ("capture", "simplify", "choose algorithms", "lower", "fuse", "hoist", "lay out")
 CANDIDATES = 8  # schedules of a nest that are tried at most
 AT_ONCE = 3  # variants that take turns with the chosen program
 LARGE = 2**28  # bytes of packed weights from which only one does
@@ -193,8 +192,9 @@ class _Search:
     # ---- timing ----
 
     def _planned(self, edits: Sequence[Pass], options: Options) -> Stages:
-        before = {name: self.base.programs[name] for name in self.base.programs if name in _BEFORE_SCHEDULES}
-        program = before["lay out"]
+        names = list(self.base.programs)
+        before = {name: self.base.programs[name] for name in names[: names.index("schedule")]}
+        program = before[names[names.index("schedule") - 1]]
         program = program.having(choices=replace(program.choices, options=options))
         return Stages({**before, **planned(program, Journal(), edits, "schedule")})
 

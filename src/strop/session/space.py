@@ -15,6 +15,7 @@ from strop.loops.lower.driver import LibraryCall, Lowered
 from strop.loops.program import reads, writes
 from strop.loops.volume import volume
 from strop.plan.calls import Call
+from strop.plan.constraints import Constraints
 from strop.plan.cost import guess
 from strop.plan.program import Program
 from strop.plan.strips import Interleaving
@@ -100,6 +101,9 @@ def _ir(stages: dict[str, Program], level: Level) -> object:
         return stages["simplify"].graph
     if level == "lowering":
         return stages["choose algorithms"].choices
+    if level == "constraints":
+        program = stages["lower"]
+        return Constraints(program.nests, program.apart, program.pinned)
     if level == "nests":
         return stages["fuse"].nests
     if level == "windows":
