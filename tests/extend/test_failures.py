@@ -18,7 +18,7 @@ from strop.core.config import Options
 from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.problem import Problem
-from strop.extend import P, Rule, Type, Var
+from strop.extend import P, Rule, Type, PatternVar
 from strop.loops.ir import Buffer, Load
 from strop.plan.memory import Lifetimes
 
@@ -247,7 +247,7 @@ def wrong_node(root):
     ],
 )
 def test_a_rule_that_makes_nonsense(make, why, cause):
-    extend.rule(Rule("strange", P.op("gelu", Var("x"), ...), make))
+    extend.rule(Rule("strange", P.op("gelu", PatternVar("x"), ...), make))
     Compiling().fails("rule", "strange", why, cause)
 
 
@@ -255,12 +255,12 @@ def test_a_rule_that_makes_nonsense(make, why, cause):
     ("when", "why"), [(raising, "raised ZeroDivisionError"), (lambda x: None, "answered None: its `when` returns")]
 )
 def test_a_rule_whose_condition_fails(when, why):
-    extend.rule(Rule("strange", P.op("gelu", Var("x"), ...), lambda root: root, when))
+    extend.rule(Rule("strange", P.op("gelu", PatternVar("x"), ...), lambda root: root, when))
     Compiling().fails("rule", "strange", why)
 
 
 def test_a_rule_whose_pattern_fails():
-    extend.rule(Rule("strange", P.op("gelu", Var("x", raising), ...), lambda root: root))
+    extend.rule(Rule("strange", P.op("gelu", PatternVar("x", raising), ...), lambda root: root))
     Compiling().fails("rule", "strange", "raised ZeroDivisionError", ZeroDivisionError)
 
 
@@ -268,7 +268,7 @@ def test_a_rule_that_never_comes_to_an_end_is_named():
     def again(root, x):
         return extend.build.make("gelu", (x,), root.attrs)
 
-    extend.rule(Rule("strange", P.op("gelu", Var("x"), ...), again))
+    extend.rule(Rule("strange", P.op("gelu", PatternVar("x"), ...), again))
     Compiling().fails("rule", "strange", "does not come to an end; the last rules that applied were strange")
 
 

@@ -15,7 +15,7 @@ from strop.core.journal import Journal, StropWarning
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.target import TARGETS
-from strop.extend import P, Rule, Var
+from strop.extend import P, Rule, PatternVar
 from strop.graph.passes import FAMILIES
 from strop.loops.lower import LOWERINGS
 from strop.plan import planners
@@ -31,7 +31,7 @@ def double(x):
     return extend.build.mul(x, 2.0)
 
 
-DOUBLE = Rule("x + x → 2·x of tests", P.add(Var("x"), Var("x")), double)
+DOUBLE = Rule("x + x → 2·x of tests", P.add(PatternVar("x"), PatternVar("x")), double)
 
 
 def nothing(program):
@@ -59,7 +59,7 @@ def other(name: str):
 def registrations(function):
     """One of each kind, made of one function."""
     return {
-        "rule": lambda name: extend.rule(Rule(name, P.add(Var("x"), Var("x")), function), version="1"),
+        "rule": lambda name: extend.rule(Rule(name, P.add(PatternVar("x"), PatternVar("x")), function), version="1"),
         "operator": lambda name: extend.operator(name, infer=function, reference=function, version="1"),
         "planner step": lambda name: extend.step(name, function, after="fuse", version="1"),
         "ONNX operator": lambda name: extend.onnx_operator(name, function, version="1"),
@@ -236,7 +236,7 @@ def test_the_key_covers_every_file_of_the_package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     import growing.rule
 
-    made = Rule("grown", P.neg(Var("x")), growing.rule.make)
+    made = Rule("grown", P.neg(PatternVar("x")), growing.rule.make)
     extend.rule(made)
     before = registry.key()
     (package / "far_away.py").write_text("FACTOR = 3.0  # changed\n")
@@ -252,9 +252,9 @@ def test_the_key_covers_which_function_was_given_with_which_values():
 
     keys = set()
     for factor in (2.0, 3.0):
-        extend.rule(Rule("scaled", P.add(Var("x"), Var("x")), by(factor)))
+        extend.rule(Rule("scaled", P.add(PatternVar("x"), PatternVar("x")), by(factor)))
         keys.add(registry.key())
-        extend.rule(Rule("scaled", P.mul(Var("x"), factor), by(2.0)))
+        extend.rule(Rule("scaled", P.mul(PatternVar("x"), factor), by(2.0)))
         keys.add(registry.key())
     assert len(keys) == 4
 

@@ -1,12 +1,12 @@
 """A graph rule: x · sigmoid(slope · x), written out by hand, becomes the operator `quick_gelu`."""
 
 from strop import extend
-from strop.extend import P, Var
+from strop.extend import P, PatternVar
 from strop_example import operator  # the rule makes nodes of it
 
 assert operator
 
-x = Var("x")
+x = PatternVar("x")
 
 
 def make(x: extend.Node, slope: float) -> extend.Node:
