@@ -39,21 +39,21 @@ test-slow: $(VENV)/.test
 
 # The host stands in for other machines. x86-64-v3 hides AVX-512; znver4@host plans for AVX-512 and emulates it where it
 # is missing. `make test STROP_TARGET=x86-64-v3` runs everything that way.
-COMPILING := $(addprefix tests/,plan native code loops run session kernels onnx doors bench errors)
+COMPILING := $(addprefix tests/,schedule cost codegen loops driver runtime session kernels frontend bench errors)
 
 test-targets: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(COMPILING) --target x86-64-v3
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(COMPILING) --target znver4@host
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/native/test_machines.py -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/codegen/test_machines.py -m slow
 
 test-onnx: $(VENV)/.test
 	$(BIN)/python tests/onnx_suite.py
 
 test-models: $(VENV)/.test
-	$(BIN)/python -m pytest tests/onnx -m models
+	$(BIN)/python -m pytest tests/runtime/onnx -m models
 
 test-tensorflow: $(TF)/.test
-	$(TF)/bin/python -m pytest tests/source/test_tf_truth.py -m slow
+	$(TF)/bin/python -m pytest tests/source/hybridize/test_tf_truth.py -m slow
 
 test-soundness: $(VENV)/.test
 	$(BIN)/python tests/source/adopt/soundness.py --programs 20000

@@ -23,8 +23,8 @@ from typing import get_args
 
 import torch
 
-from strop.core.config import Layouts, Options
-from strop.run.load import load
+from strop.core.options import Layouts, Options
+from strop.runtime.load_model import load
 from strop.session import Session
 
 NETWORKS = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "unet", "yolo", "tcn")

@@ -35,7 +35,7 @@ def edited(name: str, only: str = "") -> tuple[str, dict[str, int]]:
     from strop.source import adopt
     from strop.source.adopt.names import QuickProject
     from strop.source.facts import Scan
-    from strop.source.fixing import fix
+    from strop.source.fix.fixing import fix
 
     file = str(EXAMPLES / f"{name}.py")
     look = lambda: Scan(findings=adopt.findings(QuickProject([file], [file]), strop=True))  # noqa: E731

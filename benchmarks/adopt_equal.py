@@ -33,7 +33,7 @@ def planned(file: str) -> tuple[str, str, list[Any]]:
     from strop.source import adopt
     from strop.source.adopt.names import QuickProject
     from strop.source.facts import Scan
-    from strop.source.fixing import fix
+    from strop.source.fix.fixing import fix
 
     done = fix(lambda: Scan(findings=adopt.findings(QuickProject([file], [file]), strop=True)), unsafe=False)
     before = Path(file).read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def compared(model_type: str) -> dict[str, Any]:
     import torch
 
     from strop.kernels import autograd
-    from strop.run.prove import Comparison, Watch, load_edited
+    from strop.verify.child.prove_child import Comparison, Watch, load_edited
 
     for name in autograd.SMALLEST:
         autograd.SMALLEST[name] = 1
@@ -184,10 +184,6 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     warm()
-    import strop.kernels
-    import strop.run.prove
-    import strop.source.adopt.report
-    import strop.source.fixing  # noqa: F401  (children are forked and need not import them again)
     from strop.source.adopt import rulebook
 
     rulebook.load()

@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from strop.plan.planners import PIPELINE
+from strop.schedule.planners import PIPELINE
 
 SIZES = (10, 30, 100, 300, 1000)
 STEPS = ("capture", *(step.name for step in PIPELINE), "emit", "compile")

@@ -38,7 +38,7 @@ def main() -> int:
 def torch() -> tuple[dict[str, Any], list[str]]:
     import torch as library
 
-    from source.torch_truth import cases, truth
+    from source.hybridize.torch_truth import cases, truth
     from strop.source.scan import scan
 
     count: Counter[str] = Counter()
@@ -62,10 +62,10 @@ def tensorflow() -> tuple[dict[str, Any], list[str]]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as library
 
-    from source.agreement import comparisons
-    from source.corpus import cases
-    from source.test_tf_truth import safe_changes
-    from source.tf_truth import differences
+    from source.hybridize.agreement import comparisons
+    from source.hybridize.corpus import cases
+    from source.hybridize.test_tf_truth import safe_changes
+    from source.hybridize.tf_truth import differences
 
     count: Counter[str] = Counter()
     called: set[str] = set()

@@ -36,7 +36,7 @@ def measure(model: RealModel, seconds: float) -> dict[str, Any]:
     import onnxruntime
     import torch
 
-    from strop.run.onnx_model import compile_onnx
+    from strop.runtime.onnx.model import compile_onnx
 
     torch.set_num_threads(1)
     path = model.path(download=False)

@@ -188,7 +188,7 @@ def _scan(package: str, files: list[str]) -> list[Match]:
     from strop.source.adopt import find, rulebook
     from strop.source.adopt.extract import Architecture
     from strop.source.adopt.report import finding
-    from strop.source.project import Project
+    from strop.source.project.modules import Project
 
     names = [str(Path(package) / file) for file in files]
     rules = [rule for rule in rulebook.load() if rule.family in FAMILIES and "cpu" in rule.targets]

@@ -6,7 +6,7 @@
     python benchmarks/rank.py --load timings.json # … and rank them again without measuring
     python benchmarks/rank.py --load benchmarks/rank-znver4.json --target znver4  # on any machine
 
-Schedules are drawn uniformly from `strop.plan.space` with a committed seed and nothing pruned: tiles that spill,
+Schedules are drawn uniformly from `strop.schedule.sampling` with a committed seed and nothing pruned: tiles that spill,
 gathers and scalar code are among them. Each is compiled, compared with the unscheduled nest, and timed in turns with
 all others, after one call that is not timed. The columns: Kendall's τ over all and within the fastest quarter by
 measurement, then how much slower than the best measured schedule are the best of the model's first five and its first.
@@ -29,20 +29,22 @@ from pathlib import Path
 
 import numpy as np
 
-from strop.code.module import Places, build_module
+from strop.codegen import object_code
+from strop.codegen.module import BufferPlaces, build_module
 from strop.core.journal import Journal
-from strop.core.target import Target
+from strop.cost.model import estimate
 from strop.graph import build
 from strop.graph.ir import Graph, Node
-from strop.graph.simplify import simplify
-from strop.loops.fusion import Hoist
+from strop.graph.passes.simplify import simplify
 from strop.loops.ir import Buffer, Nest
-from strop.loops.lower.driver import lower
-from strop.plan.cost import estimate
-from strop.plan.fuse import fuse
-from strop.plan.layouts import choose_layouts
-from strop.plan.space import Schedule, sample
-from strop.run import jit
+from strop.loops.lower.graph import lower
+from strop.loops.passes.fusion import Hoist
+from strop.runtime import jit
+from strop.schedule.fuse import fuse
+from strop.schedule.layouts import choose_layouts
+from strop.schedule.sampling import Schedule, sample
+from strop.target import host
+from strop.target.description import Target
 
 SEED = 20240611
 HELD_OUT = ("strided", "grouped")
@@ -124,12 +126,12 @@ class Compiled:
         self.packed = {copy.writes[0]: _aligned(copy.writes[0])[0] for copy in copies}
         memory = {**memory, **self.packed}
         buffers = list(dict.fromkeys(b for n in (*copies, nest) for b in (*n.reads, *n.writes)))
-        places = Places({}, {}, {b: i for i, b in enumerate(buffers)}, {})
+        places = BufferPlaces({}, {}, {b: i for i, b in enumerate(buffers)}, {})
         calls = {"run": [_Call(nest, {b: b for b in buffers})]}
         if copies:
             calls["pack"] = [_Call(copy, {b: b for b in buffers}) for copy in copies]
         module = build_module(calls, places, target)
-        self.library = jit.Library([jit.compile_object(part, target) for part in module.parts], target)
+        self.library = jit.LoadedCode([object_code.compile_object(part, target) for part in module.parts], target)
         self.scratch = np.zeros(module.scratch_bytes + 64, np.uint8)
         start = -(-self.scratch.ctypes.data // 64) * 64
         self.status = ctypes.c_int64(0)
@@ -274,7 +276,7 @@ def main() -> int:
     parser.add_argument("--measure-only", action="store_true", help="stop after measuring")
     parser.add_argument("--target", help="the CPU that was measured, by name; without it, this one")
     given = parser.parse_args()
-    target = Target.find(given.target) if given.target else jit.host()
+    target = Target.find(given.target) if given.target else host.host()
     names = given.nests or list(NESTS)
     stored: dict[str, dict[str, float]] = json.loads(given.load.read_text()) if given.load else {}
     if given.target and any(name not in stored for name in names):

@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def examined(name: str, wheels: Path | None) -> dict[str, object]:
-    from source.tf_packages import Tally, examine, unpack
+    from source.hybridize.tf_packages import Tally, examine, unpack
 
     with tempfile.TemporaryDirectory(prefix="strop-packages-") as work:
         archive = _wheel(name, wheels if wheels is not None else Path(work), download=wheels is None)

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 import strop
-from strop.run import zoo
-from strop.run.check import close, max_rel_error
-from strop.run.load import load
+from strop import zoo
+from strop.runtime.load_model import load
+from strop.verify.numeric import close, max_rel_error
 
 ROUNDS = 30
 FEWEST_ROUNDS = 5

@@ -18,7 +18,7 @@ import golden
 import pytest
 from hypothesis import HealthCheck, settings
 
-from native.tally import Tally
+from codegen.tally import Tally
 from numerics.cases import Cases
 from strop.core import journal
 
@@ -67,17 +67,17 @@ def _stand_in(pytestconfig: pytest.Config) -> Iterator[None]:
     if not name:
         yield
         return
-    from strop.core.config import Options
-    from strop.run import jit
-    from strop.run.pipeline import target_for
+    from strop.core.options import Options
+    from strop.driver.pipeline import target_for
+    from strop.target import host
 
     target = target_for(Options(target=name))
-    assert target.runs_on(jit.described_host()), f"{name} does not run here; {name}@host emulates it"
+    assert target.runs_on(host.described_host()), f"{name} does not run here; {name}@host emulates it"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jit, "described_host", lambda: target)
-        jit.host.cache_clear()
+        patch.setattr(host, "described_host", lambda: target)
+        host.host.cache_clear()
         yield
-    jit.host.cache_clear()
+    host.host.cache_clear()
 
 
 @pytest.fixture(autouse=True)

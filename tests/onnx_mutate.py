@@ -159,9 +159,9 @@ def broken(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
 
 def load(path: str) -> str:
     """What becomes of a file: its program is read and, where its shapes are known or can be made up, captured."""
-    from strop.capture.onnx import NeedsValues, OnnxModule, capture
     from strop.core.problem import Problem
-    from strop.run.onnx_inputs import examples
+    from strop.frontend.onnx.module import NeedsValues, OnnxModule, capture
+    from strop.runtime.onnx.inputs import examples
 
     try:
         module = OnnxModule(path)
@@ -204,7 +204,7 @@ def _limit() -> None:
 
 
 def main() -> None:
-    from strop.capture.onnx_ops import load_all
+    from strop.frontend.onnx.ops import load_all
 
     load_all()
     _limit()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXCLUDED = ROOT / "tests" / "onnx" / "excluded.txt"
+EXCLUDED = ROOT / "tests" / "frontend" / "onnx" / "excluded.txt"
 RESULTS = ROOT / "docs" / "onnx-suite.json"
 
 #: categories that the suite counts though hardly any runtime has them all

@@ -1,4 +1,4 @@
-"""Compiles one scalar or vector function written with `Block` and runs it over NumPy arrays."""
+"""Compiles one scalar or vector function written with `CodeBlock` and runs it over NumPy arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 import numpy as np
 
-from strop.code.builder import ELEMENT, Block, Names, type_of
+from strop.codegen.builder import ELEMENT, CodeBlock, Names, type_of
 
 NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_}
 STORED = {**ELEMENT, "bool": "i8"}
@@ -16,7 +16,7 @@ STORED = {**ELEMENT, "bool": "i8"}
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 
-Emit = Callable[[Block, tuple[str, ...]], str]
+Emit = Callable[[CodeBlock, tuple[str, ...]], str]
 
 
 class Compiled:
@@ -24,7 +24,7 @@ class Compiled:
 
     def __init__(self, emit: Emit, sources: tuple[str, ...], target: str, lanes: int) -> None:
         names = Names()
-        block = Block(names)
+        block = CodeBlock(names)
         step = lanes or 1
         loaded = []
         for i, dtype in enumerate(sources):

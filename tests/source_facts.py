@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 
 from strop.source.facts import Function
+from strop.source.project.settings import Settings
 from strop.source.scan import scan
-from strop.source.settings import Settings
 
 
 def facts(folder: Path, source: str | dict[str, str], *, speculate: bool = True) -> dict[str, Function]:

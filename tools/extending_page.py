@@ -30,9 +30,10 @@ def parts(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> lis
         """,
         "## A graph rule",
         """
-        A pattern, a replacement, and a condition. `P.add(x, y)` is a pattern of an operator, `PatternVar("x")` binds a value,
-        `P.number("c")` a number. The names of `make`'s and `when`'s parameters say what they get; `root` is the node
-        that matched, and `match` the whole match. The replacement has the type of what it replaces: that is checked.
+        A pattern, a replacement, and a condition. `P.add(x, y)` is a pattern of an operator, `PatternVar("x")` binds a
+        value, `P.number("c")` a number. The names of `make`'s and `when`'s parameters say what they get; `root` is the
+        node that matched, and `match` the whole match. The replacement has the type of what it replaces: that is
+        checked.
         """,
         _code(SOURCES / "rule.py"),
         """

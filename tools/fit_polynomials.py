@@ -1,9 +1,9 @@
-"""Fits the polynomials of `strop/code/math_tables.py` and prints that file (needs mpmath).
+"""Fits the polynomials of `strop/codegen/math/tables.py` and prints that file (needs mpmath).
 
 Remez exchange on a relative or absolute error; coefficients are rounded to the element type one at a time, lowest
 power first, and the rest is fitted again after each, so that rounding costs almost nothing.
 
-    python tools/fit_polynomials.py > src/strop/code/math_tables.py
+    python tools/fit_polynomials.py > src/strop/codegen/math/tables.py
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ FITS = (
 QUOTIENTS = (Quotient("ERF", over_square(lambda x: mp.erf(x) / x), ERF_END**2, 6, 6),)
 
 
-HEADER = '''"""Coefficients of the polynomials in `code/math_*.py`, lowest power first, per element type.
+HEADER = '''"""Coefficients of the polynomials in `codegen/math/*.py`, lowest power first, per element type.
 
 Written by `python tools/fit_polynomials.py`, which says what each approximates and where; errors are before rounding.
 """

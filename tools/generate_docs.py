@@ -22,23 +22,23 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-_SWEPT = DOCS.parent / "tests" / "goldens" / "native" / "opinfo.txt"
+_SWEPT = DOCS.parent / "tests" / "goldens" / "codegen" / "opinfo.txt"
 _MADE = "<!-- made by tools/generate_docs.py: change the code, then run it -->"
 
 
 def operators() -> str:
     """The operator set, what becomes of each operator, and which ATen operators lead to it."""
-    from strop.capture import fx
-    from strop.capture.registry import RULES
     from strop.core.dtypes import NATIVE
+    from strop.frontend.torch import normalize
+    from strop.frontend.torch.registry import RULES
     from strop.graph.operators import ACTIVATIONS, BINARY, COMPARE, OTHER, UNARY
     from strop.loops.lower import load_families
 
-    assert fx  # importing it registers the rules
+    assert normalize  # importing it registers the rules
     load_families()
     families: dict[str, list[str]] = {}
     for target, rule in sorted(RULES.items()):
-        _, here, family = rule.__module__.partition("strop.capture.aten_")
+        _, here, family = rule.__module__.partition("strop.frontend.torch.aten.")
         if here:  # operators that readers of files add come and go with them
             families.setdefault(family, []).append(target.removeprefix("aten."))
     ruled = sum(map(len, families.values()))
@@ -71,18 +71,18 @@ def operators() -> str:
             [(f"`{name}`", text, _becomes(name), "; ".join(_refusals(name))) for name, text in described.items()],
         ),
         "## From ATen",
-        f"{ruled} overloads have a rule in `capture/aten_*.py`. Others are decomposed by torch, as far as that "
+        f"{ruled} overloads have a rule in `frontend/torch/aten/*.py`. Others are decomposed by torch, as far as that "
         "reaches this set, or become library nodes.",
         _table(
             ("family", "overloads"),
-            [(f"`aten_{family}.py` ({len(names)})", _words(names)) for family, names in sorted(families.items())],
+            [(f"`aten/{family}.py` ({len(names)})", _words(names)) for family, names in sorted(families.items())],
         ),
         "## How many of PyTorch's own samples pass",
         f"""
         Of the operators for which PyTorch keeps samples (`OpInfo`), {sweep["operators"]} become native code, {partly}
         of them in some forms only. `make test` compiles {sweep["samples"]:,} samples ({by_dtype}), chosen to differ
         from each other, and compares every result with eager's: all pass. `make test-slow` tries all samples.
-        [opinfo.txt](../tests/goldens/native/opinfo.txt) names the operators and dtypes.
+        [opinfo.txt](../tests/goldens/codegen/opinfo.txt) names the operators and dtypes.
         """,
     )
 
@@ -90,7 +90,7 @@ def operators() -> str:
 def _becomes(op: str) -> str:
     from strop.graph.operators import ACTIVATIONS
     from strop.loops.lower import LOWERINGS, VIEW_MAPS
-    from strop.loops.lower.driver import SOURCES
+    from strop.loops.lower.graph import SOURCES
 
     if op in VIEW_MAPS:
         return "an index map: nothing moves"
@@ -137,30 +137,30 @@ def _template(text: ast.expr, op: str) -> str:
 #: what the levels of passes are called on the page, and what is said about each
 _LEVELS = {
     "graph": ("The operator graph", """
-        Level 1 (`graph/passes.py`). A family of rules is applied until none of them applies; `at` applies one rule at
-        one node."""),
+        Level 1 (`graph/passes/rewrites.py`). A family of rules is applied until none of them applies; `at` applies one
+        rule at one node."""),
     "lowering": ("How nodes are lowered", """
-        Level 2 (`plan/lowering.py`). A node that no pass names is computed by the sums that define it."""),
+        Level 2 (`schedule/lowering.py`). A node that no pass names is computed by the sums that define it."""),
     "constraints": (
         "What planners have to keep to",
         """
-        `plan/constraints.py`. These change no nest: they say what later planners may not decide otherwise.""",
+        `schedule/constraints.py`. These change no nest: they say what later planners may not decide otherwise.""",
     ),
     "nests": ("Nests that meet, and where tensors lie", """
-        Level 3 and 4 (`loops/fusion.py`, `loops/program.py`, `loops/compute_at.py`). Layouts are compositions of the
-        steps in `loops/layout.py`: split, reorder, fuse, pad, unfold."""),
+        Level 3 and 4 (`loops/passes/fusion.py`, `loops/passes/layouts.py`, `loops/passes/compute_at.py`). Layouts are
+        compositions of the steps in `loops/layout.py`: split, reorder, fuse, pad, unfold."""),
     "loops": ("The loops of one nest", """
-        Level 4 (`loops/primitives.py`, `loops/blocking.py`, `loops/packing.py`). Every schedule is a list of these.
-        `print(session.nests)` shows them below each nest that they made."""),
-    "windows": ("Nests that take turns", "Level 4 (`plan/strips.py`)."),
-    "memory": ("Places in memory", "Level 4 (`plan/memory.py`)."),
+        Level 4 (`loops/passes/primitives.py`, `loops/passes/blocking.py`, `loops/passes/packing.py`). Every schedule is
+        a list of these. `print(session.nests)` shows them below each nest that they made."""),
+    "windows": ("Nests that take turns", "Level 4 (`schedule/sliding_window.py`)."),
+    "memory": ("Places in memory", "Level 4 (`schedule/memory.py`)."),
 }  # fmt: skip
 
 
 def passes() -> str:
     """Every pass, by the level of what it transforms."""
     from strop.core.passes import LEVELS, Pass
-    from strop.plan.program import PASSES
+    from strop.schedule.program import PASSES
 
     names = [module.__name__ for module in PASSES]
     titles = ("pass", "from", "to", "")
@@ -173,10 +173,10 @@ def passes() -> str:
     return _page(
         "Passes",
         """
-        A program is a captured graph and a list of passes (`plan/program.py`): nothing else changes it, and replaying
-        the list (`session.history`) makes the same code again. A pass is a value. It prints as text that parses back,
-        its `check` says whether it applies and why not, and it leaves what it was given alone. `session.apply` takes
-        more of them, and `session.why` says why one is refused.
+        A program is a captured graph and a list of passes (`schedule/program.py`): nothing else changes it, and
+        replaying the list (`session.history`) makes the same code again. A pass is a value. It prints as text that
+        parses back, its `check` says whether it applies and why not, and it leaves what it was given alone.
+        `session.apply` takes more of them, and `session.why` says why one is refused.
         """,
         *sections,
     )
@@ -218,7 +218,7 @@ def onnx() -> str:
     """Which ONNX operators there are functions for, and how many of ONNX's own tests pass."""
     from onnx import defs
 
-    from strop.capture.onnx_ops import NEWEST, OLDEST, operators
+    from strop.frontend.onnx.ops import NEWEST, OLDEST, operators
 
     counts = json.loads((DOCS / "onnx-suite.json").read_text(encoding="utf-8"))
     rows: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -242,7 +242,7 @@ def onnx() -> str:
     return _page(
         "ONNX",
         f"""
-        Each ONNX operator is a small Python function over torch operators (`capture/onnx_ops/`), and a model is traced
+        Each ONNX operator is a small Python function over torch operators (`frontend/onnx/ops/`), and a model is traced
         through them into the same graph as a PyTorch model. {len(rows)} operators have a function, by opset where their
         meaning changed; opset {OLDEST} and up.
         """,
@@ -252,7 +252,8 @@ def onnx() -> str:
         ({passed / tests:.1%}), {counts["interpreted"]} of them in the interpreter instead of compiled code (texts, and
         loops whose length data decides). Without strings, sequences, optionals, narrow types and the preview and ml
         domains: {counts["usual_passed"]:,} of {usual:,} ({counts["usual_passed"] / usual:.1%}).
-        [excluded.txt](../tests/onnx/excluded.txt) lists the others, each with its reason. `make test-onnx` counts them.
+        [excluded.txt](../tests/frontend/onnx/excluded.txt) lists the others, each with its reason. `make test-onnx`
+        counts them.
         """,
         "## Trained models",
         *_onnx_models(),
@@ -260,8 +261,9 @@ def onnx() -> str:
         """
         Names, types, shapes, sizes and paths are checked before anything is computed: damaged, truncated, circular and
         wrongly typed files, results larger than memory, external data outside the model's folder (through `..`,
-        absolute paths or links) end in a `Problem` with a code and the node. `pytest tests/onnx/test_refusals.py
-        tests/onnx/test_fuzz.py` holds each of them to seconds and bounded memory, on mutated files too.
+        absolute paths or links) end in a `Problem` with a code and the node. `pytest
+        tests/frontend/onnx/test_refusals.py tests/frontend/onnx/test_fuzz.py` holds each of them to seconds and bounded
+        memory, on mutated files too.
         """,
         "## Operators",
         f"Defined by ONNX in terms of others, and interpreted that way: {_words(defined) or 'none'}.",
@@ -320,9 +322,9 @@ def _onnx_models() -> list[str]:
 
 def scan() -> str:
     """How to look for what could run as a graph, and every rule by its code."""
-    from strop.source import settings
     from strop.source.facts import Finding, Function, Place, Scan
     from strop.source.hybridize.torch_operations import WORTH_SAYING
+    from strop.source.project import settings
     from strop.source.rules import all_rules
 
     finding = Finding("", "", Place("", 1), "", "", "safe")
@@ -585,11 +587,11 @@ def _anchor(rule: Any) -> str:
 
 def library_nodes() -> str:
     """What runs through ATen kernels in the zoo, and why."""
-    from strop.capture.torch import capture
+    from strop import zoo
     from strop.core.journal import Journal
-    from strop.graph.simplify import simplify
-    from strop.loops.lower.driver import lower
-    from strop.run import zoo
+    from strop.frontend.torch.export import capture
+    from strop.graph.passes.simplify import simplify
+    from strop.loops.lower.graph import lower
 
     used: dict[tuple[str, str], dict[str, int]] = {}
     for name in zoo.NAMES:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strop.run.artifact import Argument, Artifact, LibraryStep, NativeStep
+    from strop.driver.artifact import Argument, Artifact, LibraryStep, NativeStep
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -59,8 +59,8 @@ def compare(before: dict[str, str], after: dict[str, str]) -> int:
 
 
 def subjects(asked: Iterable[str]) -> Iterator[Subject]:
-    from strop.run import zoo
-    from strop.run.load import load
+    from strop import zoo
+    from strop.runtime.load_model import load
 
     for name in asked or (*zoo.NAMES, "ops", "onnx"):
         if name == "ops":
@@ -73,7 +73,7 @@ def subjects(asked: Iterable[str]) -> Iterator[Subject]:
 
 
 def _operators() -> Iterator[Subject]:
-    from strop.run.bench_shapes import OPERATORS
+    from strop.bench.shapes import OPERATORS
 
     for operator in OPERATORS:
         module, inputs = operator.build()
@@ -85,7 +85,7 @@ def _node_tests() -> Iterator[Subject]:
 
     import onnx_suite
     from strop.core.problem import Problem
-    from strop.run.onnx_model import loaded
+    from strop.runtime.onnx.model import loaded
 
     for name, model in onnx_suite.models().items():
         torch.manual_seed(0)
@@ -101,20 +101,21 @@ def digests(name: str, module: Any, inputs: tuple[Any, ...], kwargs: dict[str, A
     import llvmlite.binding as llvm
     import torch
 
-    from strop.core.config import Options
     from strop.core.journal import Journal
+    from strop.core.options import Options
     from strop.core.problem import Problem
-    from strop.core.target import Target
-    from strop.run import entry, pipeline
-    from strop.run.variants import Variant
+    from strop.driver import pipeline
+    from strop.runtime import compile_model
+    from strop.runtime.specializations import Specialization
+    from strop.target.description import Target
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     found = {}
     try:
         with torch.no_grad():
-            traced = entry.default_trace(module, inputs, kwargs)
-        graph = Variant(traced, lambda graph, threads: None).graph  # type: ignore[arg-type, return-value]
+            traced = compile_model.default_trace(module, inputs, kwargs)
+        graph = Specialization(traced, lambda graph, threads: None).graph  # type: ignore[arg-type, return-value]
     except Problem as problem:
         return {name: f"{problem.code} {problem.message}"}
     for target in map(Target.find, TARGETS):
@@ -135,7 +136,7 @@ def _content(made: Artifact) -> tuple[object, ...]:
 
 
 def _step(step: NativeStep | LibraryStep) -> tuple[object, ...]:
-    from strop.run.artifact import NativeStep
+    from strop.driver.artifact import NativeStep
 
     if isinstance(step, NativeStep):
         return "native", step.entry
@@ -146,7 +147,7 @@ def _step(step: NativeStep | LibraryStep) -> tuple[object, ...]:
 
 
 def _place(argument: Argument) -> tuple[object, ...]:
-    from strop.run.artifact import InArena, InPacked, Slot
+    from strop.driver.artifact import InArena, InPacked, Slot
 
     place, type_ = argument.place, argument.type
     if isinstance(place, Slot):

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from onnx import ModelProto
     from torch import Tensor, nn
 
-    from strop import extend as extend
-    from strop.core.config import Options as Options
+    from strop import extend
     from strop.core.journal import Journal
-    from strop.core.problem import Problem as Problem
-    from strop.session import Session as Session
+    from strop.core.options import Options
+    from strop.core.problem import Problem
+    from strop.session import Session
     from strop.source.facts import Scan
 
 __all__ = ["Options", "Problem", "Session", "__version__", "compile", "extend", "scan"]
 
 _MODULES = ("extend",)
-_HOMES = {"Options": "strop.core.config", "Problem": "strop.core.problem", "Session": "strop.session"}
+_HOMES = {"Options": "strop.core.options", "Problem": "strop.core.problem", "Session": "strop.session"}
 
 
 def compile(
@@ -57,8 +57,8 @@ def compile(
     `run({"x": array})`; its first variant is compiled at once if `args`, `shapes` (`{"x": (1, 3, 224, 224)}`) or the
     file itself tell the shapes of its inputs, else at the first call.
     """
-    from strop.core.config import Options
-    from strop.run.entry import compile as compile_module
+    from strop.core.options import Options
+    from strop.runtime.compile_model import compile as compile_module
 
     options = Options.given(options, **settings)
     return compile_module(model, args, kwargs, shapes=shapes, partial=partial, options=options, journal=journal)
@@ -67,20 +67,20 @@ def compile(
 def scan(*paths: str | PathLike[str], cache: bool | None = None, **settings: Any) -> Scan:
     """What `strop scan` finds in files and folders, without importing or running them.
 
-    Settings (`speculate=False`, `exclude=("vendored",)`, …: the fields of `source.settings.Settings`) go before those
-    of the project's pyproject.toml.
+    Settings (`speculate=False`, `exclude=("vendored",)`, …: the fields of `source.project.settings.Settings`) go before
+    those of the project's pyproject.toml.
     """
     from os import fspath
 
     from strop.core.cache import Cache
-    from strop.core.config import Options
-    from strop.source.settings import Settings
-    from strop.source.survey import survey
+    from strop.core.options import Options
+    from strop.source.project.settings import Settings
+    from strop.source.scan_project import scan_project
 
     names = [fspath(path) for path in paths]
     told: dict[str, Any] = {} if cache is None else {"cache": cache}
     kept = Options.from_environment(**told).cache
-    return survey(names, Settings.of(names, **settings), cache=Cache() if kept else None)
+    return scan_project(names, Settings.of(names, **settings), cache=Cache() if kept else None)
 
 
 def __getattr__(name: str) -> Any:

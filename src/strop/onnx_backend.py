@@ -16,10 +16,10 @@ from onnx import ModelProto, NodeProto
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 from onnx.helper import make_graph, make_model, make_opsetid, make_tensor_value_info, np_dtype_to_tensor_dtype
 
-from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.options import Options
 from strop.core.problem import Problem
-from strop.run.onnx_model import CompiledOnnx, compile_onnx
+from strop.runtime.onnx.model import CompiledOnnx, compile_onnx
 
 
 class StropRep(BackendRep):

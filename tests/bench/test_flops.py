@@ -2,7 +2,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from strop.run.flops import count_flops
+from strop.bench.flops import count_flops
 
 
 def test_a_linear_layer_counts_two_per_multiply_add():

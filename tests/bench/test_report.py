@@ -4,7 +4,7 @@ import math
 import pytest
 from rich.console import Console
 
-from strop.run.bench_report import NUMERICS, Report, Row, against_best_peer, details, geometric_mean, speedup, summary
+from strop.bench.report import NUMERICS, BenchRow, Report, against_best_peer, details, geometric_mean, speedup, summary
 
 KEYS = ["model", "threads", "contender", "median_ms", "min_ms", "compile_s", "peak_rss_mb", "steady_rss_mb"]
 KEYS += ["base_rss_mb", "weights_mb", "beyond_mb", "max_rel_error", "gflop", "fraction_of_peak"]
@@ -13,7 +13,7 @@ KEYS += ["base_rss_mb", "weights_mb", "beyond_mb", "max_rel_error", "gflop", "fr
 def rows(**times):
     made = []
     for name, median in times.items():
-        row = Row("net", 1, name, gflop=1.0, max_rel_error=0.0)
+        row = BenchRow("net", 1, name, gflop=1.0, max_rel_error=0.0)
         row.rounds_ms = [median, median, 100 * median]
         row.settle(peak=100.0)
         made.append(row)

@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 
+from strop import zoo
 from strop.core.problem import Problem
-from strop.run import zoo
-from strop.run.check import max_rel_error
-from strop.run.zoo import weights
+from strop.verify.numeric import max_rel_error
+from strop.zoo import weights
 
 
 @pytest.fixture(scope="module", params=zoo.NAMES)
@@ -78,7 +78,7 @@ def test_an_unknown_name_suggests_the_nearest():
 
 
 def test_listing_the_zoo_does_not_import_torch():
-    code = "import sys; from strop.run import zoo; assert len(zoo.NAMES) == 14; assert 'torch' not in sys.modules"
+    code = "import sys; from strop import zoo; assert len(zoo.NAMES) == 14; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

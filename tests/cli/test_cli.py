@@ -179,7 +179,7 @@ def test_bench_hands_its_arguments_on_and_its_exit_code_back(run, monkeypatch):
         calls.append((models, settings))
         return 1
 
-    monkeypatch.setattr("strop.run.bench.main", main)
+    monkeypatch.setattr("strop.bench.harness.main", main)
     assert run("bench", "resnet18", "a.b:c", "--threads", "2", "--json", "--contenders", "eager,strop")[0] == 1
     models, settings = calls[0]
     assert models == ["resnet18", "a.b:c"] and settings["threads"] == 2 and settings["json_path"] == "-"
@@ -226,7 +226,7 @@ def test_doctor_reports_the_machine(run):
 
 
 def test_doctor_exits_with_one_where_something_is_missing(run, monkeypatch):
-    monkeypatch.setattr("strop.run.doctor._torch", lambda: {"version": "missing: No module named 'torch'"})
+    monkeypatch.setattr("strop.runtime.doctor._torch", lambda: {"version": "missing: No module named 'torch'"})
     code, out, _ = run("doctor")
     assert code == 1 and "missing: No module named 'torch'" in out
 

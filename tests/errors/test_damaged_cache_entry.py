@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import strop
-from run.artifacts import body_of, canonical, header_of, sealed
+from runtime.artifacts import body_of, canonical, header_of, sealed
 from strop.core.cache import Cache
 from strop.core.journal import StropWarning
 

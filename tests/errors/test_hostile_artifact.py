@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from run.artifacts import DIGEST, START, body_of, canonical, header_of, sealed, small
+from runtime.artifacts import DIGEST, START, body_of, canonical, header_of, sealed, small
 from strop.core.problem import Problem
-from strop.run.artifact_format import MAGIC, MOST_HEADER, VERSION, from_bytes, to_bytes
+from strop.driver.artifact_format import MAGIC, MOST_HEADER, VERSION, from_bytes, to_bytes
 
 GOOD = to_bytes(small())
 HEADER, BODY = header_of(GOOD), body_of(GOOD)

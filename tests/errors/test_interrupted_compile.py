@@ -13,7 +13,7 @@ from torch import nn
 import strop
 from strop.core.cache import Cache
 from strop.core.journal import Journal
-from strop.plan.planners import PIPELINE
+from strop.schedule.planners import PIPELINE
 
 X = torch.ones(2, 6)
 STEPS = ("capture", *(step.name for step in PIPELINE), "emit", "compile", "load")
@@ -68,7 +68,7 @@ def test_a_variant_that_was_interrupted_is_compiled_at_the_next_call(monkeypatch
 
     with torch.no_grad():
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr("strop.run.jit.compile_object", interrupt)
+            patch.setattr("strop.codegen.object_code.compile_object", interrupt)
             fast(torch.ones(4, 6))
         torch.testing.assert_close(fast(torch.ones(4, 6)), model(torch.ones(4, 6)))
     assert "eager" not in fast.journal.explain()
@@ -79,7 +79,7 @@ def test_on_the_command_line(tmp_path):
     (tmp_path / "net.py").write_text(
         textwrap.dedent("""
         import torch
-        from strop.run import pipeline
+        from strop.driver import pipeline
         real = pipeline.planned
         def slow(*args, **kwargs):
             import time

@@ -8,8 +8,8 @@ from torch import nn
 
 import strop
 from strop.core.journal import StropWarning
-from strop.core.target import Target
-from strop.run import jit, pipeline
+from strop.target import host
+from strop.target.description import Target
 
 X = torch.ones(4)
 
@@ -119,7 +119,7 @@ def test_an_unknown_target():
 
 
 def test_a_target_with_vectors_that_this_cpu_does_not_have(monkeypatch):
-    monkeypatch.setattr(jit, "described_host", lambda: Target.find("x86-64"))
+    monkeypatch.setattr(host, "described_host", lambda: Target.find("x86-64"))
     with pytest.raises(strop.Problem, match="does not run on this machine") as caught:
         strop.compile(nn.Linear(4, 2), (X,), target="haswell")
     assert caught.value.code == "STR402"
@@ -140,7 +140,7 @@ def test_a_module_that_is_compiled_already_is_compiled_from_its_original():
 
 
 def test_more_threads_than_cores_can_run_are_not_used(monkeypatch):
-    monkeypatch.setattr(pipeline, "cores", lambda: 1)
+    monkeypatch.setattr("strop.runtime.thread_count.cores", lambda: 1)
     with pytest.warns(StropWarning, match="64 threads were asked for; the program uses 4"):
         session = strop.Session(nn.Linear(4, 2).eval(), (X,), threads=64)
     assert session.compiled.threads in (1, 4)  # 1 where there is no pool

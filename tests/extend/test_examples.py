@@ -15,14 +15,14 @@ from torch.nn import functional as F
 
 import strop
 from strop import extend
-from strop.core.config import Options
 from strop.core.extensions import registry
 from strop.core.journal import Journal
+from strop.core.options import Options
 from strop.core.passes import Pass
-from strop.core.target import Target
-from strop.plan.program import Program
-from strop.run import pipeline
-from strop.run.artifact_format import from_bytes, to_bytes
+from strop.driver import pipeline
+from strop.driver.artifact_format import from_bytes, to_bytes
+from strop.schedule.program import Program
+from strop.target.description import Target
 
 if sys.version_info >= (3, 11):
     import tomllib

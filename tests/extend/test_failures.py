@@ -14,13 +14,13 @@ from torch.nn import functional as F
 import strop
 from strop import extend
 from strop.core.cache import Cache
-from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.options import Options
 from strop.core.passes import Pass
 from strop.core.problem import Problem
-from strop.extend import P, Rule, Type, PatternVar
+from strop.extend import P, PatternVar, Rule, Type
 from strop.loops.ir import Buffer, Load
-from strop.plan.memory import Lifetimes
+from strop.schedule.memory import Lifetimes
 
 
 @pytest.fixture(autouse=True)

@@ -14,11 +14,11 @@ from strop.core.extensions import Registry, registry
 from strop.core.journal import Journal, StropWarning
 from strop.core.passes import Pass
 from strop.core.problem import Problem
-from strop.core.target import TARGETS
-from strop.extend import P, Rule, PatternVar
-from strop.graph.passes import FAMILIES
+from strop.extend import P, PatternVar, Rule
+from strop.graph.passes.rewrites import FAMILIES
 from strop.loops.lower import LOWERINGS
-from strop.plan import planners
+from strop.schedule import planners
+from strop.target.description import TARGETS
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_a_pass_of_the_same_name_is_refused_and_the_first_one_stays():
         class Rewrite(Pass):
             nest: str
 
-    assert Pass.registry["rewrite"].__module__ == "strop.graph.passes"
+    assert Pass.registry["rewrite"].__module__ == "strop.graph.passes.rewrites"
 
 
 @pytest.mark.parametrize(

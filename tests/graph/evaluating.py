@@ -8,10 +8,10 @@ from strop.core.journal import Journal
 from strop.core.rewrite import Rules, rewrite, topological
 from strop.graph import build
 from strop.graph.ir import Graph, Node
-from strop.graph.rules.language import P
-from strop.graph.simplify import simplify
+from strop.graph.passes.language import P
+from strop.graph.passes.simplify import simplify
 from strop.graph.verify import verify
-from strop.run.reference import evaluate
+from strop.runtime.reference import evaluate
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "i32": torch.int32, "bool": torch.bool}
 

@@ -7,12 +7,12 @@ import torch
 import torch.nn.functional as F
 
 from graph.tracing import traced
-from strop.core.config import Options
 from strop.core.journal import Journal
-from strop.core.target import Target
+from strop.core.options import Options
 from strop.graph.accuracy import ABSORB, ASK, LINEAR, PASS, Need, needs
 from strop.graph.operators import ALL, COMPARE
-from strop.plan.algorithms import choose_algorithms
+from strop.schedule.algorithms import choose_algorithms
+from strop.target.description import Target
 
 LEAVES = {"input", "param", "constant", "full", "arange"}
 BY_OPERAND = {*COMPARE, "div", "pow", "copysign", "attention", "aten"}

@@ -9,13 +9,13 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from graph.evaluating import ops
-from strop.capture.fx import from_fx
-from strop.capture.torch import capture
 from strop.core.journal import Journal
+from strop.frontend.torch.export import capture
+from strop.frontend.torch.normalize import from_fx
 from strop.graph.ir import Graph
-from strop.graph.simplify import simplify
+from strop.graph.passes.simplify import simplify
 from strop.graph.verify import verify
-from strop.run.reference import evaluate
+from strop.runtime.reference import evaluate
 
 __all__ = ["ops", "traced"]
 

@@ -9,17 +9,19 @@ import numpy as np
 import torch
 
 from loops.interpret import run
-from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.options import Options
 from strop.core.passes import Pass
+from strop.driver import pipeline
 from strop.graph import build
 from strop.graph.ir import Graph, Node, Type
+from strop.loops.calls import Call
 from strop.loops.ir import Nest
-from strop.loops.lower.driver import Lowered, lower
-from strop.plan.calls import Call
-from strop.plan.fuse import fuse
-from strop.run import pipeline, reference
-from strop.run.program import NativeProgram
+from strop.loops.lower.graph import lower
+from strop.loops.lowered import Lowered
+from strop.runtime import reference
+from strop.runtime.program import NativeProgram
+from strop.schedule.fuse import fuse
 
 
 def _named(name: str, node: Node) -> Node:

@@ -12,18 +12,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from native import opinfo
+from codegen import opinfo
 from numerics.cases import Cases
 from numerics.judge import FACTOR, SMALLEST, UNIT
-from strop.core.config import Options
 from strop.core.journal import Journal
-from strop.run.program import build
+from strop.core.options import Options
+from strop.runtime.program import build
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SCALES = (1e-20, 1e-6, 1e4, 1e15)
 ULPS = 8  # of the result, where eager rounds better: functions are off by up to 2.5, some results are made of three
-LINES = (golden.HOME / "native" / "opinfo.txt").read_text().splitlines()
+LINES = (golden.HOME / "codegen" / "opinfo.txt").read_text().splitlines()
 NAMES = [line.split(" ", 1)[0] for line in LINES if "f32" in line]
 #: sums, norms and what is made of them
 FEW = [name for name in NAMES if name in {

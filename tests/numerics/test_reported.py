@@ -7,14 +7,14 @@ import torch
 from torch import nn
 
 from numerics.judge import FACTOR, Judge, in_double, linear_terms
-from strop.core.config import Options
-from strop.core.target import Target
+from strop.core.options import Options
 from strop.graph import build
 from strop.graph.ir import Graph
-from strop.plan.algorithms import choose_algorithms
-from strop.plan.compacting import CompactProduct
-from strop.plan.halving import Strassen
-from strop.plan.pairing import Pairs
+from strop.schedule.algorithms import choose_algorithms
+from strop.schedule.choose_int24_weights import Int24Product
+from strop.schedule.choose_strassen import Strassen
+from strop.schedule.choose_winograd_inner_product import WinogradInnerProduct
+from strop.target.description import Target
 
 ELSEWHERE = ["znver3", "znver4", "haswell", "skylake-avx512", "neoverse-n1"]
 
@@ -91,4 +91,4 @@ def test_products_are_direct_by_default(target: str, threads: int) -> None:
             found |= {type(one) for one in choose_algorithms(graph, Target.find(target), threads, options).values()}
         chosen[numerics] = found
     assert not chosen["default"] and not chosen["exact"]
-    assert chosen["fast"] & {Strassen, Pairs, CompactProduct}  # so the shapes are those that matter
+    assert chosen["fast"] & {Strassen, WinogradInnerProduct, Int24Product}  # so the shapes are those that matter

@@ -15,8 +15,8 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 from numerics.cases import Cases
 from numerics.judge import FACTOR, Setting
 from numerics.sounds import SOUNDS
-from strop.core.config import Options
-from strop.run.onnx_model import compile_onnx
+from strop.core.options import Options
+from strop.runtime.onnx.model import compile_onnx
 
 CLOSE = 1e-4  # of the output's scale
 NAMES = ("nemo128", "nemo128_conv", "kaldi")

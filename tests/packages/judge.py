@@ -54,7 +54,7 @@ def scanned(folders: list[str]) -> dict[str, Any]:
     """A cold scan in one process: lines, lines per second of processor time, findings."""
     code = (
         "import json, sys, time\n"
-        "from strop.source.survey import survey\n"
+        "from strop.source.scan_project import scan_project as survey\n"
         "started = time.process_time()\n"
         "scan = survey(sys.argv[1:], jobs=1, cache=None)\n"
         "seconds = time.process_time() - started\n"

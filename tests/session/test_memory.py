@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import strop
-from strop.run.check import require_close
+from strop.verify.numeric import require_close
 
 
 class Attention(nn.Module):

@@ -12,7 +12,7 @@ from strop.core.journal import Journal
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.loops.ir import Nest
-from strop.loops.lower.driver import LibraryCall
+from strop.loops.lowered import LibraryCall
 
 
 class Net(nn.Module):
@@ -187,7 +187,7 @@ def test_a_journal_may_be_given():
 
 
 def test_check_mode_verifies_what_each_step_made(monkeypatch):
-    from strop.plan import planners
+    from strop.schedule import planners
 
     options = strop.Options(check=True, cache=False, threads=1)
     strop.Session(Net().eval(), (torch.randn(2, 24),), options=options)
@@ -233,7 +233,7 @@ def test_asking_why_leaves_no_trace(cached, steered, monkeypatch, tmp_path):
     session = strop.Session(net, (x,), threads=1)
     assert session.cache_hit == cached
     if steered:
-        session.apply("plain{nest=second.linear}")
+        session.apply("reset{nest=second.linear}")
 
     def looks():
         files = sorted((str(file), file.stat().st_mtime_ns) for file in tmp_path.rglob("*"))

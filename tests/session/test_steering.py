@@ -113,7 +113,7 @@ def test_a_node_can_be_left_to_the_library(session: Session) -> None:
 def test_what_was_undone_can_be_redone(session: Session) -> None:
     before = code(session)
     name = session.nests.names[0]
-    session.apply(f"plain{{nest={name}}}")
+    session.apply(f"reset{{nest={name}}}")
     after = code(session)
     session.undo()
     undone = code(session)
@@ -121,7 +121,7 @@ def test_what_was_undone_can_be_redone(session: Session) -> None:
     assert code(session) == after and code(session) != undone and before != after
     session.undo()
     assert code(session) == undone
-    session.apply(f"plain{{nest={name}}}")
+    session.apply(f"reset{{nest={name}}}")
     with pytest.raises(Problem, match="nothing was undone"):
         session.redo()
 
@@ -165,7 +165,7 @@ def test_hooks_see_every_step_and_may_add_passes(session: Session) -> None:
     seen: list[str] = []
     session.hooks.before("fuse", lambda program: seen.append(f"{len(program.nests.nests)} nests"))  # type: ignore[func-returns-value]
     session.hooks.after("choose algorithms", lambda program: [Pass.parse("library{node=last.conv}")])
-    session.apply("plain{nest=first.conv}")
+    session.apply("reset{nest=first.conv}")
     assert seen and session.summary()["library_nodes"] == {"conv": 1}
     with pytest.raises(Problem, match="there is no step `nothing`"):
         session.hooks.after("nothing", lambda program: None)
@@ -204,7 +204,7 @@ MUTATIONS = {
     "a later version": lambda data: json.dumps({**data, "version": 99}),
     "another model": lambda data: json.dumps({**data, "graph": "0" * 64}),
     "an unknown pass": lambda data: json.dumps({**data, "edits": ["explode{}"]}),
-    "a nest that is not there": lambda data: json.dumps({**data, "edits": ["plain{nest=nothing}"]}),
+    "a nest that is not there": lambda data: json.dumps({**data, "edits": ["reset{nest=nothing}"]}),
     "an unknown option": lambda data: json.dumps({**data, "options": {"warp": 9}}),
     "edits of another kind": lambda data: json.dumps({**data, "edits": [7]}),
     "threads of another kind": lambda data: json.dumps({**data, "threads": "2"}),

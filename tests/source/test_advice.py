@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from strop.source import reports
+from strop.source import report
 from strop.source.facts import Finding, Place, Scan
+from strop.source.project.settings import Settings
 from strop.source.scan import scan
-from strop.source.settings import Settings
-from strop.source.survey import survey
+from strop.source.scan_project import scan_project
 
 HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
 NORM = """class Norm(nn.Module):
@@ -79,7 +79,7 @@ def test_tests_are_not_told_to_use_kernels(tmp_path: Path) -> None:
 def test_findings_are_sorted_by_what_they_are_worth(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(HEAD + NORM, encoding="utf-8")
     (tmp_path / "b.py").write_text(HEAD + ATTENTION.format(branch=""), encoding="utf-8")
-    found = survey([str(tmp_path)], Settings(with_strop=True)).findings
+    found = scan_project([str(tmp_path)], Settings(with_strop=True)).findings
     assert [f.worth for f in found] == sorted((f.worth for f in found), reverse=True)
     assert len(found) == 2 and all(f.worth and f.estimated_gain and f.gain_reason for f in found)
 
@@ -87,10 +87,10 @@ def test_findings_are_sorted_by_what_they_are_worth(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [3, 40])
 def test_the_ten_best_are_printed_and_the_rest_is_counted(count: int) -> None:
     findings = [Finding("STR150", "compile", Place("net.py", i + 1), f"f{i}", "…", "safe") for i in range(count)]
-    text = reports.text(Scan(findings=findings), limit=10)
+    text = report.text(Scan(findings=findings), limit=10)
     assert text.count("STR150 compile: …") == min(count, 10)
     assert ("30 more" in text and "`--all`" in text) == (count > 10)
-    assert reports.text(Scan(findings=findings)).count("STR150 compile: …") == count
+    assert report.text(Scan(findings=findings)).count("STR150 compile: …") == count
 
 
 def test_gain_and_assumptions_are_in_text_and_json() -> None:
@@ -98,11 +98,11 @@ def test_gain_and_assumptions_are_in_text_and_json() -> None:
         "STR150", "compile", Place("net.py", 1), "f", "compile it", "safe-if", (), (), 1.5, "it fuses", ("x is a tensor",), 3.0
     )  # fmt: skip
     scan = Scan(findings=[finding], notes=["requirements.txt:1 pins `torch<2`"])
-    text = reports.text(scan)
+    text = report.text(scan)
     assert "about 1.50× (it fuses)" in text and "assumes x is a tensor" in text and "pins `torch<2`" in text
-    (row,) = json.loads(reports.as_json(scan))["findings"]
+    (row,) = json.loads(report.as_json(scan))["findings"]
     assert (row["estimated_gain"], row["gain_reason"], row["assumptions"]) == (1.5, "it fuses", ["x is a tensor"])
-    assert json.loads(reports.as_json(scan))["notes"] == scan.notes
+    assert json.loads(report.as_json(scan))["notes"] == scan.notes
 
 
 def test_attention_whose_weights_every_call_returns_is_not_worth_saying(tmp_path: Path) -> None:
@@ -120,4 +120,4 @@ def attend(q, k, v, weigh):
 
 def _said(folder: Path, text: str) -> list[str]:
     (folder / "attend.py").write_text(text, encoding="utf-8")
-    return [finding.code for finding in survey([str(folder)], jobs=1, cache=None).findings]
+    return [finding.code for finding in scan_project([str(folder)], jobs=1, cache=None).findings]

@@ -13,10 +13,11 @@ import torch
 from torch import nn
 
 import strop
+from strop import zoo
 from strop.core.journal import Journal
-from strop.run import dynamo, program, zoo
-from strop.run.check import require_close
-from strop.run.program import NativeProgram
+from strop.runtime import dynamo, program
+from strop.runtime.program import NativeProgram
+from strop.verify.numeric import require_close
 
 DOCS = Path(__file__).parents[2] / "docs" / "library-nodes.md"
 

@@ -21,12 +21,12 @@ from strop.cli.console import (
     print_json,
     working,
 )
-from strop.core.config import MEASURE_SECONDS, Options
 from strop.core.journal import Journal
+from strop.core.options import MEASURE_SECONDS, Options
 from strop.core.problem import Problem
 
 if TYPE_CHECKING:
-    from strop.run.load import Model
+    from strop.runtime.load_model import Model
     from strop.session import Session
 
 _PROFILE_ROWS = 25
@@ -65,16 +65,16 @@ def compile(
         seconds = (budget or MEASURE_SECONDS) if measure else None
         told = given(threads=threads, pack=pack, cache=cache, target=target, measure=seconds)
         options = Options.from_environment(**told)
-        from strop.run.load import load
-        from strop.run.onnx_spec import with_shapes
+        from strop.runtime.load_model import load
+        from strop.runtime.onnx.spec import with_shapes
 
         loaded = load(with_shapes(model, shape or []))
-        from strop.run.abroad import is_abroad
+        from strop.runtime.cross_compile import is_foreign
         from strop.session import Session
 
         tell(f"compiling {loaded.name}")
         journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
-        if is_abroad(options):
+        if is_foreign(options):
             ignored = [
                 name for name, asked in (("--nests", nests), ("--profile", profile), ("--measure", measure)) if asked
             ]
@@ -130,11 +130,11 @@ def bench(
                 "STR001", f"--output {output}: there is no folder `{Path(output).parent}`", help="make it first"
             )
         if ops:
-            from strop.run.bench_ops import main as measure
+            from strop.bench.ops import main as measure
 
             raise typer.Exit(measure(models or [], threads=threads, rounds=rounds, json_path=json_path, quiet=quiet))
-        from strop.run.bench import main as run
-        from strop.run.onnx_spec import with_shapes
+        from strop.bench.harness import main as run
+        from strop.runtime.onnx.spec import with_shapes
 
         code = run(
             [with_shapes(model, shape or []) for model in models or []],
@@ -150,9 +150,9 @@ def bench(
 
 def _abroad(loaded: Model, options: Options, journal: Journal, explain: bool, terse: bool) -> None:
     """For a machine that is not at hand: plan and estimate."""
-    from strop.run.abroad import compile_abroad
+    from strop.runtime.cross_compile import cross_compile
 
-    found = compile_abroad(loaded.module, loaded.inputs, loaded.kwargs, options, journal)
+    found = cross_compile(loaded.module, loaded.inputs, loaded.kwargs, options, journal)
     if Mode.json:
         events = [event.to_json() for event in journal.events]
         print_json({"model": loaded.name, "summary": found.summary(), "events": events})

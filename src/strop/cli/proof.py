@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING
 
 from strop.cli.console import err, out, print_json, working
 from strop.core.problem import Problem
-from strop.source.reports.source_lines import plural
-from strop.source.settings import Settings
-from strop.source.survey import survey
+from strop.source.project.settings import Settings
+from strop.source.report.source_lines import plural
+from strop.source.scan_project import scan_project
 
 if TYPE_CHECKING:
     from strop.source.facts import Finding
-    from strop.source.prove import Proof, Ways
+    from strop.verify.prove import Proof, Ways
 
 _SHOWN = 8  #: functions that are named in one line
 
 
 def verify_adopted(target: str, ways: Ways, unsafe: bool, with_strop: bool | None, *, json: bool, quiet: bool) -> int:
     """Plan the edits of a file for faster kernels, run both versions, and print what was seen."""
-    from strop.source import fixing, prove
+    from strop.source.fix import fixing
+    from strop.verify import prove
 
     if not Path(target).exists():
         raise Problem("STR001", f"there is no file or folder `{target}`")
     settings = Settings.of([target], select=("STR7",), with_strop=with_strop)
     with working(f"running {target} with and without the edits", quiet or json):
-        done = fixing.fix(lambda: survey([target], settings), unsafe=unsafe, accept=prove.is_provable)
+        done = fixing.fix(lambda: scan_project([target], settings), unsafe=unsafe, accept=prove.is_provable)
         found = prove.proofs(done, ways)
     if json:
         print_json({"files": [one.to_json() for one in found]})

@@ -14,14 +14,14 @@ import typer
 
 from strop.cli.console import Json, Mode, Quiet, app, err, given, needs, out, print_json
 from strop.core.cache import Cache
-from strop.core.config import Options
+from strop.core.options import Options
 from strop.core.problem import Problem
 from strop.source.facts import Finding, Scan
 
 if TYPE_CHECKING:
-    from strop.source.edit import Refused
-    from strop.source.fixing import Fixed
-    from strop.source.settings import Settings
+    from strop.source.fix.edit import Refused
+    from strop.source.fix.fixing import Fixed
+    from strop.source.project.settings import Settings
 
 
 class Format(str, Enum):
@@ -98,7 +98,7 @@ def scan(
         paths, settings, jobs, cache, quiet or (output is None and chosen is not Format.text), changed_since
     )()
     if write_baseline is not None:
-        from strop.source.baseline import write_baseline as write
+        from strop.source.report.baseline import write_baseline as write
 
         count = write(write_baseline, found.findings)
         if not quiet:
@@ -150,7 +150,8 @@ def fix(
     or unreadable input.
     """
     from strop.cli.proof import print_proofs, print_to_prove
-    from strop.source import fixing, prove, verify
+    from strop.source.fix import fixing
+    from strop.verify import as_graphs, prove
 
     Mode.json = json
     if diff and write:
@@ -161,7 +162,7 @@ def fix(
     look = _look(paths, settings, jobs, cache, quiet or json, changed_since)
     proofs: list[prove.Proof] = []
     if write:
-        limits = verify.Limits(timeout=timeout or _SECONDS)
+        limits = as_graphs.Limits(timeout=timeout or _SECONDS)
         ways = prove.Ways(entry, limits, python, lambda file: _say_running(file, quiet or json))
         done, proofs = prove.fix_proven(look, ways, unsafe=unsafe, unproven=unproven)
         done.plan.write()
@@ -196,7 +197,7 @@ def _settings(
     target: str | None,
     with_strop: bool | None,
 ) -> Settings:
-    from strop.source.settings import Settings
+    from strop.source.project.settings import Settings
 
     for path in paths:
         if not os.path.lexists(path):
@@ -211,13 +212,13 @@ def _look(
     paths: list[str], settings: Settings, jobs: int | None, cache: bool | None, silent: bool, since: str | None
 ) -> Callable[[], Scan]:
     """A survey with a progress bar, to be made as often as needed."""
-    from strop.source.survey import available_jobs, survey
+    from strop.source.scan_project import available_jobs, scan_project
 
     use_cache = Options.from_environment(**given(cache=cache)).cache
 
     def look() -> Scan:
         with _progress(silent) as progress:
-            return survey(
+            return scan_project(
                 paths,
                 settings,
                 jobs=jobs or available_jobs(),
@@ -245,7 +246,7 @@ def _progress(silent: bool) -> Iterator[Callable[[int, int], None]]:
 def _print_report(
     found: Scan, chosen: Format, output: str | None, verdicts: bool, statistics: bool, quiet: bool, limit: int | None
 ) -> None:
-    from strop.source import reports
+    from strop.source import report as reports
 
     if chosen is Format.text:
         colour = output is None and out.is_terminal
@@ -265,7 +266,7 @@ def _print_report(
     except OSError as error:
         raise Problem("STR001", f"{output} cannot be written: {error.strerror or error}") from None
     if not quiet:
-        from strop.source.reports.text import summary
+        from strop.source.report.text import summary
 
         err.print(f"{summary(found)}: see {output}", markup=False)
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from strop.cli.console import Json, Mode, Quiet, app, err, out, print_json, working
 
 if TYPE_CHECKING:
-    from strop.source.verify import Verification
+    from strop.verify.as_graphs import Verification
 
 
 @app.command()
@@ -45,8 +45,8 @@ def verify(
     A function is called without arguments. Exit codes: 0 equal, 1 different, 2 it could not be run. With `--adopt`, the
     edits that `strop fix` would make for faster kernels are tried on random weights; 1 also if some were not run.
     """
-    from strop.source import verify as verifying
-    from strop.source.copying import edited_copy
+    from strop.verify import as_graphs as verifying
+    from strop.verify.edited_copy import edited_copy
 
     Mode.json = json
     limits = verifying.Limits(
@@ -59,7 +59,7 @@ def verify(
     err.print(f"[yellow]warning[/]: this executes {target} in processes of its own", highlight=False)
     if adopt:
         from strop.cli.proof import verify_adopted
-        from strop.source import prove
+        from strop.verify import prove
 
         raise typer.Exit(
             verify_adopted(target, prove.Ways(entry, limits, python), unsafe, with_strop, json=json, quiet=quiet)

@@ -1,0 +1,1 @@
+"""What every layer uses: journal, problems and their codes, passes, the rewrite engine, cache, options."""

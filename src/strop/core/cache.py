@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from strop.core.config import cache_limit
 from strop.core.journal import Journal
+from strop.core.options import cache_limit
 from strop.core.problem import Problem
 
 _MAGIC = b"STROPv1\n"

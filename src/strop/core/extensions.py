@@ -25,8 +25,8 @@ from pathlib import Path
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from strop.core.config import is_off
 from strop.core.journal import Journal
+from strop.core.options import is_off
 from strop.core.problem import Problem
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from strop.core.passes import Verdict, no, yes
 from strop.core.problem import Problem
 
 
-class Term(Protocol):
+class Rewritable(Protocol):
     """What the engine asks of a node: immutable, compared by identity."""
 
     @property
@@ -47,7 +47,7 @@ class Recorder(Protocol):
     def add(self, kind: Any, subject: object, message: str = "", **data: Any) -> Any: ...
 
 
-N = TypeVar("N", bound=Term)
+N = TypeVar("N", bound=Rewritable)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Var(Pattern):
+class PatternVar(Pattern):
     """Any node (or attribute value) for which `where` holds; each occurrence of one name must be the same node."""
 
     name: str
@@ -164,7 +164,7 @@ class Op(Pattern):
 
 
 @dataclass(frozen=True)
-class Chain(Pattern):
+class ChainPattern(Pattern):
     """A nest of one associative and commutative operator over exactly these factors, in any order and grouping."""
 
     op: str
@@ -188,7 +188,7 @@ class Chain(Pattern):
 
 
 @dataclass(frozen=True)
-class Number(Pattern):
+class NumberPattern(Pattern):
     """A node all of whose elements equal one number: bound under `name`, or compared with `value`."""
 
     read: Callable[[Any], Any]
@@ -216,7 +216,7 @@ class Number(Pattern):
 
 
 def _match_attr(wanted: Any, value: Any, found: Found) -> Found | None:
-    if isinstance(wanted, Var):
+    if isinstance(wanted, PatternVar):
         return next(wanted.match(value, found), None)
     if callable(wanted):
         return found if wanted(value) else None
@@ -268,21 +268,21 @@ class Dialect:
         patterns = tuple(map(self.pattern, inputs[:-1] if free else inputs))
         return Op(known, patterns, attrs, known <= self.commutative and not free, free)
 
-    def product(self, *factors: Any) -> Chain:
-        return Chain("mul", tuple(map(self.pattern, factors)))
+    def product(self, *factors: Any) -> ChainPattern:
+        return ChainPattern("mul", tuple(map(self.pattern, factors)))
 
     def either(self, *forms: Any) -> Either:
         return Either(tuple(map(self.pattern, forms)))
 
-    def number(self, name: str) -> Number:
-        return Number(self.read_number, name)
+    def number(self, name: str) -> NumberPattern:
+        return NumberPattern(self.read_number, name)
 
-    def about(self, value: float) -> Number:
+    def about(self, value: float) -> NumberPattern:
         """A number written with a few digits more or less."""
-        return Number(self.read_number, value=value, tolerance=1e-6)
+        return NumberPattern(self.read_number, value=value, tolerance=1e-6)
 
     def pattern(self, item: Any) -> Pattern:
-        return item if isinstance(item, Pattern) else Number(self.read_number, value=item)
+        return item if isinstance(item, Pattern) else NumberPattern(self.read_number, value=item)
 
 
 @dataclass(frozen=True)

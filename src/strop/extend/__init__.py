@@ -20,26 +20,26 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from strop.capture.onnx_ops import Unsupported
-from strop.capture.registry import Unfit
 from strop.core.extensions import Extension, Kind, registry
 from strop.core.passes import Pass, Verdict, no, yes
-from strop.core.rewrite import Match, Rule, Var
-from strop.core.target import Target
+from strop.core.rewrite import Match, PatternVar, Rule
 from strop.extend.onnx import onnx_operator
 from strop.extend.operators import operator
 from strop.extend.rules import rule
 from strop.extend.steps import step
 from strop.extend.targets import target
+from strop.frontend.onnx.ops import Unsupported
+from strop.frontend.torch.registry import Unfit
 from strop.graph import build
 from strop.graph.ir import Graph, Node, Type
-from strop.graph.passes import GraphPass
-from strop.graph.rules.language import P
+from strop.graph.passes.language import P
+from strop.graph.passes.rewrites import GraphPass
 from strop.loops.ir import Const, Expr, Loop, Nest
 from strop.loops.lower import Context, store
 from strop.loops.lower.pointwise import apply
-from strop.loops.program import NestsPass
-from strop.plan.program import Program
+from strop.loops.passes.layouts import NestsPass
+from strop.schedule.program import Program
+from strop.target.description import Target
 
 __all__ = [
     "Const",
@@ -55,13 +55,13 @@ __all__ = [
     "Node",
     "P",
     "Pass",
+    "PatternVar",
     "Program",
     "Rule",
     "Target",
     "Type",
     "Unfit",
     "Unsupported",
-    "Var",
     "Verdict",
     "apply",
     "build",

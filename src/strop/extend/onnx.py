@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from strop.capture.fx import DATA_DEPENDENT
-from strop.capture.onnx_ops import NEWEST, OLDEST, F, Undecided, Unsupported, add, are_values, covered
 from strop.core.extensions import Extension, described, refused, registry
+from strop.frontend.onnx.ops import NEWEST, OLDEST, F, Undecided, Unsupported, add, are_values, covered
+from strop.frontend.torch.normalize import DATA_DEPENDENT
 
 #: what a function may raise that is no fault of it
 _ALLOWED = (Unsupported, Undecided, *DATA_DEPENDENT)

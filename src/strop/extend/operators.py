@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from strop.capture.builder import Builder
-from strop.capture.library import resolve
-from strop.capture.registry import Result, Unfit, add_rule, rule_for
-from strop.capture.registry import Rule as Conversion
-from strop.code.math import FUNCTIONS
+from strop.codegen.math.functions import FUNCTIONS
 from strop.core.extensions import Extension, Undo, described, put, refused, registry
 from strop.core.passes import Verdict
 from strop.core.problem import Problem
+from strop.frontend.torch.builder import Builder
+from strop.frontend.torch.library_nodes import resolve
+from strop.frontend.torch.registry import Result, Unfit, add_rule, rule_for
+from strop.frontend.torch.registry import Rule as Conversion
 from strop.graph.infer import INFERENCES, Given
 from strop.graph.ir import Node, Type
 from strop.graph.operators import ADDED, ALL
@@ -22,7 +22,7 @@ from strop.loops.index import Index
 from strop.loops.ir import Apply, Buffer, Expr, Nest, loads
 from strop.loops.lower import CHECKS, LOWERINGS, Context, load_families
 from strop.loops.verify import verify
-from strop.run.reference import MEANINGS
+from strop.runtime.reference import MEANINGS
 
 _TARGET = re.compile(r"(\w+)::(\w+)(?:\.(\w+))?")
 _FUNCTIONS = frozenset((*FUNCTIONS, "where", "cast"))

@@ -11,7 +11,7 @@ from strop.core.extensions import Extension, described, refused, registry
 from strop.core.passes import Verdict
 from strop.core.rewrite import Found, Pattern, Rule
 from strop.graph.ir import Node
-from strop.graph.passes import FAMILIES, add_rule, rules_called
+from strop.graph.passes.rewrites import FAMILIES, add_rule, rules_called
 from strop.graph.verify import node_faults
 
 

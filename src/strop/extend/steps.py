@@ -8,8 +8,8 @@ from typing import TypeVar
 from strop.core.extensions import Extension, described, put, refused, registry
 from strop.core.journal import Journal
 from strop.core.passes import Pass
-from strop.plan.planners import ADDED, PIPELINE, Planner, PlannerStep
-from strop.plan.program import Program
+from strop.schedule.planners import ADDED, PIPELINE, Planner, PlannerStep
+from strop.schedule.program import Program
 
 #: what an extension writes: which passes a program gets
 Plan = Callable[[Program], Iterable[Pass] | None]

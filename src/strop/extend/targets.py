@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any
 
 from strop.core.extensions import Undo, described, put, refused, registry
-from strop.core.target import TARGETS, Target
-from strop.run import jit
+from strop.runtime import jit
+from strop.target.description import TARGETS, Target
 
 #: fields that are lists of numbers, and how many
 _LISTS = {"bandwidth": 4, "latency": 3}

@@ -1,0 +1,1 @@
+"""Level 1: the operator graph, its operator set, type inference, verifier, analyses and passes."""

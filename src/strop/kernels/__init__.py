@@ -28,7 +28,7 @@ from torch import Tensor
 from strop.kernels import formulas, operators
 from strop.kernels.activations import name_of
 from strop.kernels.attention import attention
-from strop.kernels.autograd import Activation, Gate, RmsNorm, Rotary, can_run, flat, positions_of
+from strop.kernels.autograd import ActivationFunction, Gate, RmsNorm, Rotary, can_run, flat, positions_of
 from strop.kernels.norms import folded_norm
 
 __all__ = [
@@ -116,5 +116,5 @@ def gated_by_name(a: Tensor, b: Tensor, name: str) -> Tensor:
 def activated(x: Tensor, name: str) -> Tensor:
     if not can_run(name, x) or not flat(x)[0]:
         return formulas.activation(x, name)
-    result: Tensor = Activation.apply(x, name)  # type: ignore[no-untyped-call]
+    result: Tensor = ActivationFunction.apply(x, name)  # type: ignore[no-untyped-call]
     return result

@@ -145,7 +145,7 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, sizes: tuple[Any, ...], back: b
     return y if by_inner else y.transpose(1, 2)
 
 
-class Activation(torch.autograd.Function):
+class ActivationFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
         ctx.save_for_backward(x)

@@ -9,13 +9,14 @@ from typing import Any
 import torch
 
 from strop.core.cache import Cache
-from strop.core.config import Options
 from strop.core.journal import Journal
+from strop.core.options import Options
+from strop.driver import cache_key, pipeline
+from strop.driver.artifact import Artifact
+from strop.driver.artifact_format import to_bytes
 from strop.kernels.nests import KERNELS
-from strop.run import pipeline
-from strop.run.artifact import Artifact
-from strop.run.artifact_format import to_bytes
-from strop.run.program import NativeProgram
+from strop.runtime import thread_count
+from strop.runtime.program import NativeProgram
 
 #: shapes of one kernel that are compiled in a process; later ones are computed by PyTorch's operators
 MAX_SHAPES = 64
@@ -54,8 +55,8 @@ def _made(name: str, threads: int, numbers: tuple[Any, ...]) -> NativeProgram | 
 
 def _compiled(name: str, threads: int, numbers: tuple[Any, ...], options: Options, journal: Journal) -> Artifact:
     target = pipeline.target_for(options)
-    threads = pipeline.usable_threads(threads, journal)
-    parts = ("kernel", name, numbers, target.key, options.code_key, threads, pipeline.fingerprint())
+    threads = thread_count.usable_threads(threads, journal)
+    parts = ("kernel", name, numbers, target.key, options.code_key, threads, cache_key.fingerprint())
     key = hashlib.sha256(repr(parts).encode()).hexdigest()
     cache = Cache(journal=journal) if options.cache else None
     stored = pipeline.stored(cache, key) if cache is not None and not options.check else None

@@ -13,9 +13,9 @@ from math import pi, sqrt
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Apply, Buffer, Const, Expr, Load, Loop, Nest, Store
 from strop.loops.lower import store
-from strop.loops.lower.driver import Lowered
 from strop.loops.lower.pointwise import apply
 from strop.loops.lower.reductions import at, fold
+from strop.loops.lowered import Lowered
 
 #: kernel → what makes its nests from the number of rows and columns (and numbers such as eps)
 KERNELS: dict[str, Callable[..., Lowered]] = {}
@@ -252,7 +252,7 @@ _CUBIC = 0.044715
 
 
 @dataclass(frozen=True)
-class Activation:
+class ActivationNests:
     """f(x) = x·h(x), from one expensive function: `inner` of x, then h and f' from x and its value t.
 
     f alone may have a function of its own, `whole`, which costs less.
@@ -267,7 +267,7 @@ class Activation:
         return apply(self.whole, x) if self.whole else mul(x, self.factor(x, self.inner(x)))
 
 
-def _logistic(steepness: float, whole: str = "") -> Activation:
+def _logistic(steepness: float, whole: str = "") -> ActivationNests:
     """x·σ(kx), whose slope is σ + k·x·σ·(1 − σ)."""
 
     def inner(x: Expr) -> Expr:
@@ -276,7 +276,7 @@ def _logistic(steepness: float, whole: str = "") -> Activation:
     def slope(x: Expr, s: Expr) -> Expr:
         return mul(s, add(mul(x, number(steepness), sub(number(1.0), s)), number(1.0)))
 
-    return Activation(inner, lambda x, s: s, slope, whole)
+    return ActivationNests(inner, lambda x, s: s, slope, whole)
 
 
 def _tanh_slope(x: Expr, t: Expr) -> Expr:
@@ -292,13 +292,13 @@ def _erf_slope(x: Expr, t: Expr) -> Expr:
 ACTIVATIONS = {
     "silu": _logistic(1.0, "silu"),
     "quick_gelu": _logistic(1.702),
-    "gelu_tanh": Activation(
+    "gelu_tanh": ActivationNests(
         lambda x: apply("tanh", mul(number(_ROOT), x, add(mul(x, x, number(_CUBIC)), number(1.0)))),
         lambda x, t: mul(number(0.5), add(t, number(1.0))),
         _tanh_slope,
         "gelu_tanh",
     ),
-    "gelu": Activation(
+    "gelu": ActivationNests(
         lambda x: apply("erf", mul(x, number(sqrt(0.5)))),
         lambda x, t: mul(number(0.5), add(t, number(1.0))),
         _erf_slope,

@@ -8,7 +8,7 @@
         y[oh, ow, oc] = relu(acc[] + b[oc])
 
 One notion serves everything: a matmul with its epilogue, a softmax row, attention, Winograd, an LSTM cell. Nothing here
-knows an operator by name; `loops/lower` writes nests, `loops/primitives` reshapes them, `code/` emits them.
+knows an operator by name; `loops/lower` writes nests, `loops/primitives` reshapes them, `codegen/` emits them.
 """
 
 from __future__ import annotations
@@ -114,14 +114,14 @@ class Guard:
 class Load:
     """One element read. Where a guard fails nothing is read and the value is `other`.
 
-    `asks`, set by scheduling, is the place of another element that is to be brought close meanwhile.
+    `prefetch`, set by scheduling, is the place of another element that is to be brought close meanwhile.
     """
 
     buffer: Buffer
     index: tuple[Index, ...]
     guards: tuple[Guard, ...] = ()
     other: float | int | bool = 0
-    asks: Index | None = None
+    prefetch: Index | None = None
 
     @property
     def dtype(self) -> str:
@@ -137,27 +137,27 @@ class Load:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.buffer, self.index, self.guards, self.other, self.asks))
+        return hash((self.buffer, self.index, self.guards, self.other, self.prefetch))
 
     def __hash__(self) -> int:
         return self._hash
 
     def substitute(self, new: Mapping[Var, Index]) -> Load:
-        asks = self.asks.substitute(new) if self.asks is not None else None
-        if asks == self.asks and not any(v in new for v in self.vars):
+        prefetch = self.prefetch.substitute(new) if self.prefetch is not None else None
+        if prefetch == self.prefetch and not any(v in new for v in self.vars):
             return self
         guards = tuple(g.substitute(new) for g in self.guards)
         return replace(
             self,
             index=tuple(i.substitute(new) for i in self.index),
             guards=tuple(g for g in guards if not g.always),
-            asks=asks,
+            prefetch=prefetch,
         )
 
     def __str__(self) -> str:
         text = f"{self.buffer.name}[{', '.join(map(str, self.index))}]"
-        if self.asks is not None:
-            text += f"^({self.asks})"
+        if self.prefetch is not None:
+            text += f"^({self.prefetch})"
         if self.guards:
             text = f"({text} if {' and '.join(map(str, self.guards))} else {self.other})"
         return text
@@ -165,7 +165,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Apply:
-    """A pointwise function of values; `op` is a name of `strop.code.math.FUNCTIONS`, `where` or `cast`.
+    """A pointwise function of values; `op` is a name of `strop.codegen.math.functions.FUNCTIONS`, `where` or `cast`.
 
     `watch` is its operand, and tells whoever called the program where that is NaN.
     """

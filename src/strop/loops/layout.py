@@ -76,7 +76,7 @@ class Pad:
 
 
 @dataclass(frozen=True)
-class Part:
+class EmbedDim:
     """A dimension lies in a larger one of `extent`, from `first` on; what is around it belongs to other tensors."""
 
     dim: int
@@ -198,10 +198,10 @@ class Unfold:
         return (*index[: self.dim], part, *index[self.dim + 2 :]), (Guard(part, shape[self.dim]),)
 
 
-LayoutStep = Union[Permute, Pad, Part, SplitDim, FuseDims, Unfold]
+LayoutStep = Union[Permute, Pad, EmbedDim, SplitDim, FuseDims, Unfold]
 #: the names of steps in the text of a pass
 STEPS: Mapping[str, type[LayoutStep]] = {
-    "split": SplitDim, "reorder": Permute, "fuse": FuseDims, "pad": Pad, "unfold": Unfold, "part": Part,
+    "split": SplitDim, "reorder": Permute, "fuse": FuseDims, "pad": Pad, "unfold": Unfold, "part": EmbedDim,
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.loops.index import Index, Indirect, Var
 from strop.loops.ir import Buffer, Guard, Load, Nest, Store, loads
-from strop.loops.lower.driver import LibraryCall, Step
+from strop.loops.lowered import LibraryCall, Step
 
 #: memory that only the caller writes
 GIVEN = ("input", "param", "const")

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from strop.core.config import Options
 from strop.core.extensions import registry
+from strop.core.options import Options
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.version import __version__

@@ -16,7 +16,7 @@
     session.save("mine.json")         # what was done by hand; `Session.load` does it again
     print(session.script())           # the same as a Python program
 
-The pipeline itself is `strop.run.pipeline`; a session calls it and keeps what it made on the way.
+The pipeline itself is `strop.driver.pipeline`; a session calls it and keeps what it made on the way.
 """
 
 from __future__ import annotations
@@ -29,33 +29,34 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from strop.code.module import Functions
+from strop.codegen.module import Functions
 from strop.core.cache import Cache
-from strop.core.config import Options
 from strop.core.journal import Event, Journal
+from strop.core.options import Options
 from strop.core.passes import LEVELS, Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
+from strop.driver import pipeline
+from strop.driver.artifact import Artifact
+from strop.driver.pipeline import Stages
 from strop.graph.ir import Graph
-from strop.loops.fusion import Steps
+from strop.loops.calls import Call
 from strop.loops.ir import Nest
-from strop.loops.lower.driver import LibraryCall, Lowered
-from strop.plan.calls import Call
-from strop.plan.constraints import KeepApart, Pin
-from strop.plan.explain import closely, what_holds
-from strop.plan.lowering import ChooseAlgorithm
-from strop.plan.planners import Hooks
-from strop.plan.program import Plan, as_step
-from strop.run import entry, pipeline
-from strop.run.artifact import Artifact
-from strop.run.dispatch import Arguments, take_apart
-from strop.run.live import LiveProgram
-from strop.run.load import load
-from strop.run.packed import dense
-from strop.run.pipeline import Stages
-from strop.run.profile import Profile, TimedProgram, profile
-from strop.run.program import NativeProgram, compiled_for, without_winograd
-from strop.run.state import State
-from strop.run.variants import Program, Traced, Variant
+from strop.loops.lowered import LibraryCall, Lowered
+from strop.loops.passes.fusion import Steps
+from strop.runtime import compile_model
+from strop.runtime.dispatch import Arguments, take_apart
+from strop.runtime.hot_swap import HotSwapProgram
+from strop.runtime.load_model import load
+from strop.runtime.packed import dense
+from strop.runtime.profile import Profile, TimedProgram, profile
+from strop.runtime.program import NativeProgram, compiled_for, without_winograd
+from strop.runtime.specializations import RunnableProgram, Specialization, Traced
+from strop.runtime.state import ModuleState
+from strop.schedule.constraints import KeepApart, Pin
+from strop.schedule.explain import closely, what_holds
+from strop.schedule.lowering import ChooseAlgorithm
+from strop.schedule.planners import Hooks
+from strop.schedule.program import Plan, as_step
 from strop.session.saved import SavedSession
 from strop.session.space import Possibility, Preview, fusions, possibilities, preview
 
@@ -105,7 +106,7 @@ class Session:
     """One model, compiled for one set of example inputs."""
 
     _stages: Stages | None = None
-    _program: LiveProgram | None = None
+    _program: HotSwapProgram | None = None
     _edits: tuple[Pass, ...] = ()
     _undone: tuple[Pass, ...] = ()  # the last one to be undone is the last
     _unedited: Stages | None = None  # before the first edit by hand
@@ -133,7 +134,7 @@ class Session:
             self.options = replace(self.options, threads=threads)
         self.journal = journal if journal is not None else Journal()
         before, start = len(self.journal.events), time.perf_counter()
-        self.module = entry.compile(
+        self.module = compile_model.compile(
             module, inputs, kwargs, options=self.options, journal=self.journal, trace=self._trace, build=self._build
         )
         self.seconds = time.perf_counter() - start
@@ -148,7 +149,7 @@ class Session:
 
     def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         with self.journal.step("capture"):
-            traced = entry.default_trace(model, args, kwargs)
+            traced = compile_model.default_trace(model, args, kwargs)
         if traced.eager:
             self.journal.add("fallback", type(model).__name__, f"runs eager outside of a session: {traced.eager}")
             traced = replace(traced, eager="")
@@ -156,12 +157,12 @@ class Session:
             self._traced, self._arguments = traced, take_apart(args, kwargs)
         return traced
 
-    def _build(self, graph: Graph, options: Options, journal: Journal, threads: int) -> Program:
+    def _build(self, graph: Graph, options: Options, journal: Journal, threads: int) -> RunnableProgram:
         first = self._program is None
         compiled = compiled_for(graph, options, journal, threads, self._keep if first else None)
         with journal.step("load"):
             direct = without_winograd(graph, options, journal, threads)
-            program = LiveProgram(NativeProgram(compiled, options, direct))
+            program = HotSwapProgram(NativeProgram(compiled, options, direct))
         if first:
             self._program, self._captured, self.options = program, graph, options
         return program
@@ -279,7 +280,7 @@ class Session:
         """Transform the program and exchange it under `module`; a refusal is raised and leaves everything as it was.
 
         Text may hold several passes. Each comes after those that the planner of its level has chosen; those on a nest
-        take their place after `plain{nest=…}`. All are applied together: only the whole has to be a schedule. What
+        take their place after `reset{nest=…}`. All are applied together: only the whole has to be a schedule. What
         was undone can't be redone after that.
         """
         self._steer((*self._edits, *_parsed(passes)), ())
@@ -430,8 +431,8 @@ class Session:
         with self.journal.step("profile"):
             compiled = pipeline.generate(self.stages, target, self.journal, separate=True)
             timed = TimedProgram(compiled, self.options)
-            snapshot = State(self.original).current()
-            variant = Variant(self._traced, lambda graph, threads: timed)
+            snapshot = ModuleState(self.original).current()
+            variant = Specialization(self._traced, lambda graph, threads: timed)
             variant.ready(threads, snapshot)
             inputs = (*self._arguments.tensors, *(snapshot.tensors[key] for key in variant.buffers))
             return profile(plan, timed, self.program, [dense(tensor) for tensor in inputs], rounds)

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from strop.core.passes import Level, Pass, Verdict
-from strop.loops.fusion import Epilogue, Inline, ScaleWeights, ShareLoops, Steps
+from strop.cost.model import guess
+from strop.loops.calls import Call
 from strop.loops.ir import Nest
-from strop.loops.lower.driver import LibraryCall, Lowered
-from strop.loops.program import reads, writes
+from strop.loops.lowered import LibraryCall, Lowered
+from strop.loops.passes.fusion import Epilogue, Inline, ScaleWeights, ShareLoops, Steps
+from strop.loops.passes.layouts import reads, writes
 from strop.loops.volume import volume
-from strop.plan.calls import Call
-from strop.plan.constraints import Constraints
-from strop.plan.cost import guess
-from strop.plan.program import Program
-from strop.plan.strips import Interleaving
+from strop.schedule.constraints import Constraints
+from strop.schedule.program import Program
+from strop.schedule.sliding_window import Interleaving
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from dataclasses import replace
 from functools import lru_cache
 
 from strop.source.adopt import rulebook
-from strop.source.adopt.language.rule import Rule
+from strop.source.adopt.language.rule import KernelRule
 from strop.source.facts import Finding
 from strop.source.hybridize.calling import is_test_path
 from strop.source.hybridize.tensorflow import TO_GRAPH as TF_TO_GRAPH
 from strop.source.hybridize.torch_findings import Advice
 from strop.source.hybridize.torch_proposals import Proposal
 from strop.source.hybridize.torch_rules import TO_GRAPH
-from strop.source.project import Project
-from strop.source.requirements import Pin, pins, refusal
+from strop.source.project.modules import Project
+from strop.source.project.requirements import Pin, pins, refusal
 
 COMPILES_SINCE = "2.0"
 #: units that the code which a kernel replaces costs, by the family of the rule
@@ -110,7 +110,7 @@ def needs(finding: Finding) -> str:
 
 
 @lru_cache(maxsize=1)
-def _rules() -> dict[str, Rule]:
+def _rules() -> dict[str, KernelRule]:
     return {rule.code: rule for rule in rulebook.load()}
 
 

@@ -73,8 +73,8 @@ def declare(code: str, name: str, text: str) -> str:
 
 def all_rules() -> dict[str, Rule]:
     """Every rule in the order of codes; imports what defines them."""
-    importlib.import_module("strop.source.files")
-    importlib.import_module("strop.source.ignore")
+    importlib.import_module("strop.source.project.files")
+    importlib.import_module("strop.source.report.ignore")
     for package in _PACKAGES:
         try:
             found = importlib.import_module(package)

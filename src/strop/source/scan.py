@@ -1,4 +1,5 @@
-"""Scanning: files in, facts, verdicts and findings out. One process, no cache; `survey.py` puts those around it."""
+"""Scanning: files in, facts, verdicts and findings out. One process, no cache; `scan_project.py` puts those around
+it."""
 
 from __future__ import annotations
 
@@ -8,18 +9,19 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from strop.source import adopt, files
+from strop.source import adopt
 from strop.source.adopt.names import QuickProject
 from strop.source.advice import combine, standing, tensorflow_priced
-from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Scan
 from strop.source.hybridize import tensorflow, tensorflow1
 from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
 from strop.source.hybridize.torch_findings import Advice, advise
-from strop.source.interpret import Program
-from strop.source.project import Project
-from strop.source.values import forget
+from strop.source.interpret.effects import Effects
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import forget
+from strop.source.project import files
+from strop.source.project.modules import Project
 
 LARGE = 20_000  #: lines of a program, from which memory is cleared up after it
 

@@ -31,9 +31,9 @@ from source.adopt.random_programs import HEAD, Program
 from strop.kernels import autograd
 from strop.source import adopt
 from strop.source.adopt.names import QuickProject
-from strop.source.edit import plan
 from strop.source.facts import Scan
-from strop.source.fixing import fix, wanted
+from strop.source.fix.edit import plan
+from strop.source.fix.fixing import fix, wanted
 
 _BATCH = 40  #: programs in one file
 _TOLERANCE = 1e-6  #: norms of rows that are almost even magnify roundings

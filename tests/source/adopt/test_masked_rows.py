@@ -7,7 +7,7 @@ from source.adopt.programs import HEADER
 from strop.source import adopt
 from strop.source.adopt.names import QuickProject
 from strop.source.facts import Scan
-from strop.source.fixing import fix
+from strop.source.fix.fixing import fix
 
 NO_ROW = "no row of scores is hidden completely"
 

@@ -4,10 +4,10 @@ import pytest
 
 from source.adopt.programs import HEADER, function, matches
 from strop.core.problem import Problem
-from strop.source import fixing
 from strop.source.adopt import rulebook
-from strop.source.settings import Settings
-from strop.source.survey import survey
+from strop.source.fix import fixing
+from strop.source.project.settings import Settings
+from strop.source.scan_project import scan_project
 
 OWN = """rule {name} STR79{digit}
 family {family}
@@ -42,7 +42,7 @@ def fixed(tmp_path, source, rules):
     file.parent.mkdir(exist_ok=True)
     file.write_text(HEADER + source)
     settings = Settings(rules=(str(rules),), select=("STR79",))
-    done = fixing.fix(lambda: survey([str(file.parent)], settings), unsafe=True)
+    done = fixing.fix(lambda: scan_project([str(file.parent)], settings), unsafe=True)
     return done.plan.after.get(str(file), file.read_text()), done
 
 

@@ -9,7 +9,7 @@ import pytest
 from strop.source import adopt
 from strop.source.adopt.names import QuickProject
 from strop.source.facts import Scan
-from strop.source.fixing import fix
+from strop.source.fix.fixing import fix
 
 HEAD = "import math\n\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
 

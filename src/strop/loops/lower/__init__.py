@@ -132,8 +132,8 @@ def load_families() -> None:
 
 
 FAMILIES = (
-    "views", "pointwise", "reductions", "rows", "contractions", "windows", "resample", "sampling", "recurrent",
-    "byte_recurrent", "indexing", "together", "trees",
+    "views", "pointwise", "reductions", "row_reductions", "contractions", "windows", "resample", "sampling",
+    "recurrent", "byte_recurrent", "indexing", "concat_pad", "trees",
 )  # fmt: skip
 
 

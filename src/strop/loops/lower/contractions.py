@@ -10,8 +10,8 @@ from strop.graph.ir import Node
 from strop.loops.index import ZERO, Index, Var
 from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Number, Store
 from strop.loops.lower import Context, as_index, lowering, store, zero
+from strop.loops.lower.concat_pad import guarded
 from strop.loops.lower.pointwise import apply, broadcast, cast
-from strop.loops.lower.together import guarded
 
 #: names of space dimensions, innermost last
 SPACE = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}

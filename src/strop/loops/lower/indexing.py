@@ -58,7 +58,7 @@ def _are_nodes(index: Node, rows: int) -> bool:
     return index.op == "walk_trees" and index.inputs[1].shape[0] == rows
 
 
-class Places:
+class IndexedPlaces:
     """How `index` and `index_put` walk: loops over what is not indexed, around loops over the index tensors."""
 
     def __init__(self, c: Context, shape: tuple[int, ...], first: int, kind: str) -> None:
@@ -87,7 +87,7 @@ class Places:
 
 @lowering("index", check=integer_indices)
 def index(c: Context) -> list[Nest]:
-    places = Places(c, c.node.inputs[0].shape, 1, "parallel")
+    places = IndexedPlaces(c, c.node.inputs[0].shape, 1, "parallel")
     return [c.nest(places.loops, store(c.out, places.loops, c.read(0, *places.element)))]
 
 
@@ -112,7 +112,7 @@ def embedding(c: Context) -> list[Nest]:
 @lowering("index_put", check=integer_indices)
 def index_put(c: Context) -> list[Nest]:
     """A copy, then the writes in order: where positions repeat, the last one stays."""
-    places = Places(c, c.node.shape, 2, "sequential")
+    places = IndexedPlaces(c, c.node.shape, 2, "sequential")
     if not all(loop.extent for loop in places.loops):
         return [_copy(c)]
     shape = c.node.inputs[1].shape

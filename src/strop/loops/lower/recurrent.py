@@ -28,8 +28,8 @@ from strop.graph.ir import Node, Type
 from strop.loops.index import ZERO, Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Expr, Load, Loop, Nest, Store
 from strop.loops.lower import Context, Lowering, as_index, lowering, store
-from strop.loops.lower.compact import Compact, Matrix
 from strop.loops.lower.contractions import accumulate, linear, parallel, reducing, value_of
+from strop.loops.lower.int24_weights import Int24Weights, Matrix
 from strop.loops.lower.pointwise import apply
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
@@ -55,13 +55,13 @@ def _hidden(node: Node) -> int:
 
 
 @dataclass(frozen=True)
-class Ways:
+class PartAlgorithms:
     """How the parts of a recurrent layer are computed: inputs times weights by some algorithm for `linear` (per cell;
     none: directly), states times weights that lie compactly or as they are, directions together or one after the other.
     """
 
     inputs: tuple[Lowering | None, ...] = ()
-    states: Compact | None = None
+    states: Int24Weights | None = None
     apart: bool = False
 
 
@@ -85,7 +85,7 @@ def projections(node: Node) -> list[Node]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecurrentCell:
     """One direction of one layer."""
 
     c: Context
@@ -116,7 +116,7 @@ class Cell:
             return total
         return apply("add", total, self.weight(3, j))
 
-    def matrix(self, shape: Compact) -> Matrix:
+    def matrix(self, shape: Int24Weights) -> Matrix:
         units = _hidden(self.c.node)
         return shape.matrix(self.c, f"hh{self.suffix}", GATES[self.c.node.op], units, units)
 
@@ -133,7 +133,7 @@ Source = Callable[[Index, Index, Index], Expr]
 
 
 @dataclass(frozen=True)
-class State:
+class RecurrentState:
     """A state, [batch, units] that is replaced at every step, or [time + 1, batch, units]."""
 
     buffer: Buffer
@@ -151,19 +151,19 @@ class State:
 
 @lowering("lstm", "gru", "rnn", check=_checked)
 def recurrent(c: Context) -> list[Nest]:
-    return recurrent_by(c, Ways())
+    return recurrent_by(c, PartAlgorithms())
 
 
-def recurrent_by(c: Context, ways: Ways) -> list[Nest]:
+def recurrent_by(c: Context, ways: PartAlgorithms) -> list[Nest]:
     node = c.node
     first = node.attrs["batch_first"]
     batch, time = node.inputs[0].shape[0 if first else 1], node.inputs[0].shape[1 if first else 0]
     directions, units, names = 2 if node.attrs["bidirectional"] else 1, _hidden(node), "hc"[: STATES[node.op]]
-    cells = [[Cell(c, layer, d) for d in range(directions)] for layer in range(node.attrs["layers"])]
+    cells = [[RecurrentCell(c, layer, d) for d in range(directions)] for layer in range(node.attrs["layers"])]
     shown = (time + 1, batch, units) if ways.states is not None else (batch, units)
     states = [
         [
-            State(c.temporary(f"{name}{cell.suffix}", c.dtype, shown if name == "h" else (batch, units)))
+            RecurrentState(c.temporary(f"{name}{cell.suffix}", c.dtype, shown if name == "h" else (batch, units)))
             for name in names
         ]
         for layer in cells
@@ -186,7 +186,7 @@ def recurrent_by(c: Context, ways: Ways) -> list[Nest]:
             nests += made
             projected.append(buffer)
         own = states[number * directions : (number + 1) * directions]
-        steps = [Step(*parts, target, last and first) for parts in zip(layer, projected, own)]
+        steps = [RecurrentStep(*parts, target, last and first) for parts in zip(layer, projected, own)]
         for walk in [[step] for step in steps] if ways.apart else [steps]:
             nests += _walk(walk, ways.states)
         source = _reader(target)
@@ -197,7 +197,7 @@ def _reader(buffer: Buffer) -> Source:
     return lambda t, b, k: Load(buffer, (t, b, k))
 
 
-def _begin(c: Context, states: Sequence[Sequence[State]]) -> Nest:
+def _begin(c: Context, states: Sequence[Sequence[RecurrentState]]) -> Nest:
     """The states start as the inputs h0 (and c0) say."""
     batch, units = states[0][0].buffer.shape[-2:]
     b, u = parallel("b", batch), parallel("u", units)
@@ -209,7 +209,7 @@ def _begin(c: Context, states: Sequence[Sequence[State]]) -> Nest:
     return c.nest((b, u), *body, suffix="begin")
 
 
-def _end(c: Context, states: Sequence[Sequence[State]], time: int) -> Nest:
+def _end(c: Context, states: Sequence[Sequence[RecurrentState]], time: int) -> Nest:
     batch, units = states[0][0].buffer.shape[-2:]
     b, u = parallel("b", batch), parallel("u", units)
     body = [
@@ -220,7 +220,7 @@ def _end(c: Context, states: Sequence[Sequence[State]], time: int) -> Nest:
     return c.nest((b, u), *body, suffix="end")
 
 
-def _walk(steps: Sequence[Step], compact: Compact | None) -> list[Nest]:
+def _walk(steps: Sequence[RecurrentStep], compact: Int24Weights | None) -> list[Nest]:
     """Through time, in order; the second direction from the end."""
     c, suffix = steps[0].cell.c, steps[0].cell.suffix
     t = Loop(Var("t", steps[0].given.shape[0]), "sequential")
@@ -235,12 +235,12 @@ def _walk(steps: Sequence[Step], compact: Compact | None) -> list[Nest]:
 
 
 @dataclass(frozen=True)
-class Step:
+class RecurrentStep:
     """One time step of a cell: what it is given from the inputs, its states, where it shows the new one."""
 
-    cell: Cell
+    cell: RecurrentCell
     given: Buffer
-    states: Sequence[State]
+    states: Sequence[RecurrentState]
     target: Buffer
     batch_first: bool
 

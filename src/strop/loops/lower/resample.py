@@ -68,7 +68,7 @@ def upsample_linear(c: Context) -> list[Nest]:
     fewer = len(points) == 2 and points[0].extent <= extents[0]
     if len(points) > 2 or (fewer and _is_feature_map(c)):
         return [_at_once(c, batch, points)]
-    sides = [_Sides.of(c, *side) for side in zip(points, extents, c.node.attrs["scales"])]
+    sides = [_Neighbours.of(c, *side) for side in zip(points, extents, c.node.attrs["scales"])]
     loops = (*batch, *points)
     if len(points) == 1:
         return [c.nest(loops, store(c.out, loops, sides[0].mean(lambda x: c.read(0, *batch, x), points[0])))]
@@ -95,7 +95,7 @@ def _is_feature_map(c: Context) -> bool:
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _Neighbours:
     """Tables of one dimension: the two places around each source position, and the second one's weight."""
 
     first: Buffer
@@ -105,7 +105,7 @@ class _Sides:
     same: bool  # whether the first place is the point's own
 
     @classmethod
-    def of(cls, c: Context, point: Loop, extent: int, scale: float) -> _Sides:
+    def of(cls, c: Context, point: Loop, extent: int, scale: float) -> _Neighbours:
         rounded = _rounding(c.dtype)
         first, second, weights = [], [], []
         for o in range(point.extent):

@@ -48,13 +48,13 @@ def strassen_applies(node: Node) -> Verdict:
 def strassen(c: Context, strip: int, rows: int, block: int) -> list[Nest]:
     """The nests. `strip` times `rows` pairs of rows share a pass over the weights, `rows` of them and `block` pairs of
     columns a set of products."""
-    plan = _Plan(c, sizes_of(c.node), strip, rows, block)
+    plan = _StrassenProduct(c, sizes_of(c.node), strip, rows, block)
     weights = c.temporary("u", c.dtype, (plan.blocks, PRODUCTS, plan.depth, block))
     return [_combine_weights(plan, weights), _multiply(plan, weights)]
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _StrassenProduct:
     c: Context
     sizes: Sizes
     strip: int
@@ -88,7 +88,7 @@ class _Plan:
         return self.columns // self.block
 
 
-def _combine_weights(plan: _Plan, target: Buffer) -> Nest:
+def _combine_weights(plan: _StrassenProduct, target: Buffer) -> Nest:
     """W is the right factor turned: its rows are columns of the result."""
     c = plan.c
     ob, k, oi = parallel("ob", plan.blocks), parallel("k", plan.depth), parallel("oi", plan.block)
@@ -101,7 +101,7 @@ def _combine_weights(plan: _Plan, target: Buffer) -> Nest:
     return c.nest((ob, oi, k), *body, suffix="weights")
 
 
-def _multiply(plan: _Plan, weights: Buffer) -> Nest:
+def _multiply(plan: _StrassenProduct, weights: Buffer) -> Nest:
     """One product after the other for all tiles of a strip: its weights stay where they are found fast."""
     c = plan.c
     s, ob = parallel("s", plan.strips), parallel("ob", plan.blocks)
@@ -117,7 +117,7 @@ def _multiply(plan: _Plan, weights: Buffer) -> Nest:
     return c.nest((s,), _combine_rows(plan, s, v), each, scratch=(v,))
 
 
-def _combine_rows(plan: _Plan, s: Loop, target: Buffer) -> Nest:
+def _combine_rows(plan: _StrassenProduct, s: Loop, target: Buffer) -> Nest:
     c = plan.c
     f, p, ic = parallel("f", plan.strip), parallel("p", plan.rows), parallel("ic", plan.depth)
     pair = (as_index(s) * plan.strip + as_index(f)) * plan.rows + as_index(p)
@@ -130,7 +130,7 @@ def _combine_rows(plan: _Plan, s: Loop, target: Buffer) -> Nest:
     return Nest((f, p, ic), tuple(body))
 
 
-def _results(plan: _Plan, m: Buffer, s: Loop, ob: Loop) -> Nest:
+def _results(plan: _StrassenProduct, m: Buffer, s: Loop, ob: Loop) -> Nest:
     c = plan.c
     r, oj = parallel("r", plan.together), parallel("oj", plan.block)
     ti, tj = parallel("ti", 2), parallel("tj", 2)

@@ -12,9 +12,9 @@ from strop.graph.ir import Node
 from strop.loops.index import Index
 from strop.loops.ir import Const, Expr, Guard, Loop, Nest, Number, neutral
 from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower.concat_pad import guarded
 from strop.loops.lower.contractions import SPACE, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply, cast
-from strop.loops.lower.together import guarded
 
 
 def _space(node: Node) -> int:
@@ -43,7 +43,7 @@ def checked_float(node: Node) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Window:
+class PoolingWindow:
     """One space dimension of a pooling: the loop over the window, what it reads, and how many elements count."""
 
     tap: Loop
@@ -62,7 +62,7 @@ def outer_loops(c: Context) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
 
 
 def _pool(
-    c: Context, kind: str, windows: Sequence[Window], batch: Sequence[Loop], points: Sequence[Loop]
+    c: Context, kind: str, windows: Sequence[PoolingWindow], batch: Sequence[Loop], points: Sequence[Loop]
 ) -> list[Nest]:
     acc = c.scratch("acc", c.dtype)
     start = neutral("max" if kind == "max" else "sum", c.dtype)
@@ -89,7 +89,7 @@ def _count(c: Context, counts: Sequence[Expr | int]) -> Expr:
     return cast(reduce(lambda a, b: apply("mul", a, b), varying), c.dtype)
 
 
-def _windows(c: Context, points: Sequence[Loop], dilation: Sequence[int]) -> list[Window]:
+def _windows(c: Context, points: Sequence[Loop], dilation: Sequence[int]) -> list[PoolingWindow]:
     """Windows of a fixed size and step, with padding around the input."""
     attrs = c.node.attrs
     extents = c.node.inputs[0].shape[-len(points) :]
@@ -102,7 +102,7 @@ def _windows(c: Context, points: Sequence[Loop], dilation: Sequence[int]) -> lis
         place = first + as_index(tap) * spread
         include = attrs.get("count_include_pad", False)
         low, high = (-before, extent + after) if include else (0, extent)
-        found.append(Window(tap, place, inside((place, extent)), _overlap(first, size, low, high)))
+        found.append(PoolingWindow(tap, place, inside((place, extent)), _overlap(first, size, low, high)))
     return found
 
 
@@ -128,7 +128,7 @@ def avg_pool(c: Context) -> list[Nest]:
     return _pool(c, "mean", _windows(c, points, (1,) * len(points)), batch, points)
 
 
-def _adaptive(c: Context, points: Sequence[Loop]) -> list[Window]:
+def _adaptive(c: Context, points: Sequence[Loop]) -> list[PoolingWindow]:
     """Window o covers ⌊o·I/O⌋ … ⌈(o+1)·I/O⌉-1. Where O divides I they are equal and plain; else the largest size is
     visited and what lies behind a window's end is left out."""
     found = []
@@ -136,14 +136,14 @@ def _adaptive(c: Context, points: Sequence[Loop]) -> list[Window]:
         out, o = point.extent, as_index(point)
         if extent % out == 0:
             tap = reducing(f"k{axis}", extent // out)
-            found.append(Window(tap, o * tap.extent + as_index(tap), (), tap.extent))
+            found.append(PoolingWindow(tap, o * tap.extent + as_index(tap), (), tap.extent))
             continue
         largest = max(-(-(i + 1) * extent // out) - i * extent // out for i in range(out))
         tap = reducing(f"k{axis}", largest)
         first = o * extent // out
         end = (o * extent + extent + out - 1) // out
         place = first + as_index(tap)
-        found.append(Window(tap, place, inside((end - 1 - place, largest)), Number(end - first, "i64")))
+        found.append(PoolingWindow(tap, place, inside((end - 1 - place, largest)), Number(end - first, "i64")))
     return found
 
 

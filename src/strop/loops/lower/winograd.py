@@ -27,9 +27,9 @@ from strop.graph.ir import Node
 from strop.loops.index import Index, index_of
 from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Store
 from strop.loops.lower import Context, as_index, store
+from strop.loops.lower.concat_pad import guarded
 from strop.loops.lower.contractions import SPACE, accumulate, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply
-from strop.loops.lower.together import guarded
 
 Row = Sequence[Fraction]
 Matrix = Sequence[Row]
@@ -173,7 +173,7 @@ def winograd(c: Context, window: int = 6, strip: int = 12, block: int = 16) -> l
     divisor of all tiles is taken) share one pass over the transformed weights, `block` output channels (at most: a
     divisor of those of a group) one set of products."""
     axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(c.node)]
-    plan = _Plan(c, axes, strip, block)
+    plan = _WinogradConvolution(c, axes, strip, block)
     shape = (plan.blocks, plan.points, *(loop.extent for loop in plan.taps("")), plan.channels, plan.block)
     weights = c.temporary("u", c.dtype, (*(loop.extent for loop in plan.phases), *shape))
     return [_transform_weights(plan, weights), _convolve(plan, weights)]
@@ -184,7 +184,7 @@ _AS_IT_IS: tuple[Matrix, Matrix, Matrix] = ([[Fraction(1)]], [[Fraction(1)]], [[
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _WinogradConvolution:
     c: Context
     axes: Sequence[Axis]
     wanted_strip: int
@@ -291,7 +291,7 @@ class _Plan:
         return [a.pixel(position, step, self.phase(a)) for a, position, step in zip(self.axes, positions, steps)]
 
 
-def _transform_weights(plan: _Plan, target: Buffer) -> Nest:
+def _transform_weights(plan: _WinogradConvolution, target: Buffer) -> Nest:
     """U = G·w·Gᵀ"""
     c, (rows, columns) = plan.c, plan.window
     (_, over, _), (_, along, _) = plan.matrices
@@ -326,7 +326,7 @@ def _transform_weights(plan: _Plan, target: Buffer) -> Nest:
     return c.nest((*first, oi, *taps, ic), *body, scratch=(half,), suffix="weights")
 
 
-def _convolve(plan: _Plan, weights: Buffer) -> Nest:
+def _convolve(plan: _WinogradConvolution, weights: Buffer) -> Nest:
     c = plan.c
     n, s = parallel("n", c.node.shape[0]), parallel("s", plan.strips)
     taps = plan.taps("reduce")
@@ -347,7 +347,7 @@ def _convolve(plan: _Plan, weights: Buffer) -> Nest:
     return c.nest((n, *plan.phases, s), _transform_input(plan, n, s, v), each, scratch=(v,))
 
 
-def _transform_input(plan: _Plan, n: Loop, s: Loop, target: Buffer) -> Nest:
+def _transform_input(plan: _WinogradConvolution, n: Loop, s: Loop, target: Buffer) -> Nest:
     """V = Bᵀ·x·B for each tile of the strip and each channel"""
     c, (rows, columns) = plan.c, plan.window
     (_, _, over), (_, _, along) = plan.matrices
@@ -369,7 +369,7 @@ def _transform_input(plan: _Plan, n: Loop, s: Loop, target: Buffer) -> Nest:
     return Nest((p, *taps, ic), tuple(body), (d, half))
 
 
-def _inverse(plan: _Plan, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
+def _inverse(plan: _WinogradConvolution, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
     """y = Aᵀ·M·A + bias for each tile of the strip and each channel of the block; what hangs over is not written"""
     c, (rows, columns), (height, width) = plan.c, plan.window, plan.tile
     (over, _, _), (along, _, _) = plan.matrices

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from strop.source.facts import Finding
-from strop.source.project import Project
+from strop.source.project.modules import Project
 
 
 def findings(

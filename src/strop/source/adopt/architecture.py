@@ -27,12 +27,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from strop.source.code import Class, Code
 from strop.source.facts import Place
+from strop.source.project.declarations import Class, Code
 
 if TYPE_CHECKING:
-    from strop.source.adopt.language.rule import Rule
-    from strop.source.project import Project
+    from strop.source.adopt.language.rule import KernelRule
+    from strop.source.project.modules import Project
 
 #: Kinds that compute nothing.
 LEAVES = frozenset({"input", "const", "symbol", "parameter", "layer"})
@@ -218,7 +218,7 @@ class Match:
     order of the pattern's roots (one, for most rules); `nodes` are all operations that the pattern covers.
     """
 
-    rule: Rule
+    rule: KernelRule
     graph: Graph
     bound: dict[str, Node]
     roots: tuple[Node, ...]

@@ -22,7 +22,7 @@ from typing import Any, Union
 from strop.source.adopt.architecture import Definition, Graph, Node
 from strop.source.adopt.names import Constant, Library
 from strop.source.adopt.operations import ACTIVATIONS, function
-from strop.source.code import Class, Code, Module
+from strop.source.project.declarations import Class, Code, Module
 
 _FOLD: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
@@ -87,11 +87,11 @@ class Closure:
     """A function or lambda inside a function, with the variables around it."""
 
     code: Code
-    frame: Frame
+    frame: ExtractionFrame
 
 
 @dataclass(frozen=True, eq=False)
-class Partial:
+class PartialCall:
     """`functools.partial(f, …)`."""
 
     function: Value
@@ -99,7 +99,7 @@ class Partial:
     keywords: dict[str, Value]
 
 
-Value = Union[Node, Many, Self, Method, Parent, Closure, Partial, Library, Constant, Code, Class, Module]
+Value = Union[Node, Many, Self, Method, Parent, Closure, PartialCall, Library, Constant, Code, Class, Module]
 
 
 def _holds(value: Value, inner: Many, seen: set[int]) -> bool:
@@ -111,13 +111,13 @@ def _holds(value: Value, inner: Many, seen: set[int]) -> bool:
 
 
 @dataclass(eq=False)
-class Frame:
+class ExtractionFrame:
     """A function that is being followed: its variables, and where it was called."""
 
     code: Code
     receiver: Self | None
     chain: tuple[tuple[Code, ast.Call], ...] = ()
-    parent: Frame | None = None
+    parent: ExtractionFrame | None = None
     env: dict[str, Value] = field(default_factory=dict)
     returned: list[tuple[Value, ast.stmt]] = field(default_factory=list)
     statement: ast.stmt | None = None
@@ -143,7 +143,7 @@ class Builder:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.frame: Frame
+        self.frame: ExtractionFrame
         self.constants: list[ast.expr] = []  #: values of modules' variables that are being evaluated
 
     def make(

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
-from strop.source.code import Class, Code, Module, walk
+from strop.source.project.declarations import Class, Code, Module, walk
 
 _MAX_DEPTH = 4  #: of callers that pass an argument on
 

@@ -6,8 +6,19 @@ import ast
 import re
 
 from strop.source.adopt.architecture import Definition, Node
-from strop.source.adopt.build import Arguments, Closure, Frame, Many, Method, Parent, Partial, Self, Value, text_of
-from strop.source.adopt.expressions import Expressions
+from strop.source.adopt.build import (
+    Arguments,
+    Closure,
+    ExtractionFrame,
+    Many,
+    Method,
+    Parent,
+    PartialCall,
+    Self,
+    Value,
+    text_of,
+)
+from strop.source.adopt.expressions import ExpressionExtraction
 from strop.source.adopt.functions import FUNCTIONS, baddbmm
 from strop.source.adopt.names import Constant, Library
 from strop.source.adopt.operations import (
@@ -21,7 +32,7 @@ from strop.source.adopt.operations import (
     function,
     layer,
 )
-from strop.source.code import Class, Code
+from strop.source.project.declarations import Class, Code
 
 MAX_DEPTH = 5  #: of helpers inside helpers
 MAX_LINES = 150  #: of a helper that is followed
@@ -40,7 +51,7 @@ _SCALARS = (
 )
 
 
-class Calls(Expressions):
+class CallExtraction(ExpressionExtraction):
     """What a call gives."""
 
     own: dict[str, Value]  #: attributes of `self` that were assigned here
@@ -92,7 +103,7 @@ class Calls(Expressions):
             return self._followed(callee.code, callee.receiver, arguments, at)
         if isinstance(callee, Closure):
             return self._followed(callee.code, callee.frame.receiver, arguments, at, callee.frame)
-        if isinstance(callee, Partial):
+        if isinstance(callee, PartialCall):
             whole = Arguments([*callee.arguments, *arguments.positional], {**callee.keywords, **arguments.keywords})
             return self.apply(callee.function, whole, at)
         if isinstance(callee, Class):
@@ -464,7 +475,12 @@ class Calls(Expressions):
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _followed(
-        self, code: Code, receiver: Self | None, arguments: Arguments, at: ast.Call, parent: Frame | None = None
+        self,
+        code: Code,
+        receiver: Self | None,
+        arguments: Arguments,
+        at: ast.Call,
+        parent: ExtractionFrame | None = None,
     ) -> Value:
         name = code.short
         if _GETTER_OF_ACTIVATIONS.fullmatch(name) and arguments.positional:
@@ -476,7 +492,7 @@ class Calls(Expressions):
         return self.make("call", inputs, at=at, text=code.name)
 
     def _inline(
-        self, code: Code, receiver: Self | None, arguments: Arguments, at: ast.Call, parent: Frame | None
+        self, code: Code, receiver: Self | None, arguments: Arguments, at: ast.Call, parent: ExtractionFrame | None
     ) -> Value | None:
         raise NotImplementedError
 

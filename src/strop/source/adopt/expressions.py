@@ -10,7 +10,7 @@ from strop.source.adopt.architecture import Node
 from strop.source.adopt.build import (
     Builder,
     Closure,
-    Frame,
+    ExtractionFrame,
     Many,
     Method,
     Parent,
@@ -20,7 +20,7 @@ from strop.source.adopt.build import (
 )
 from strop.source.adopt.names import Constant, Library, Names
 from strop.source.adopt.operations import SIZES
-from strop.source.code import Class, Code, Module
+from strop.source.project.declarations import Class, Code, Module
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul",
@@ -37,7 +37,7 @@ _CONSTANTS = {
 }
 
 
-class Expressions(Builder):
+class ExpressionExtraction(Builder):
     """Evaluates expressions to values; an expression that nobody knows becomes an unknown of its parts."""
 
     names: Names
@@ -75,7 +75,7 @@ class Expressions(Builder):
 
     def _name(self, expression: ast.Name) -> Value:
         name = expression.id
-        frame: Frame | None = self.frame
+        frame: ExtractionFrame | None = self.frame
         while frame is not None:
             found = frame.env.get(name)
             if found is not None:
@@ -100,7 +100,7 @@ class Expressions(Builder):
         frame = self.frame
         if len(frame.chain) > 6 or constant.expression in self.constants:
             return self.symbol("constant", constant.expression)
-        self.frame = Frame(constant.module.code, None, frame.chain)
+        self.frame = ExtractionFrame(constant.module.code, None, frame.chain)
         self.constants.append(constant.expression)
         try:
             return self.evaluate(constant.expression)
@@ -430,27 +430,27 @@ def _is_all(index: ast.expr) -> bool:
     return isinstance(index, ast.Slice) and index.lower is None and index.upper is None and index.step is None
 
 
-_HANDLERS: dict[type[ast.AST], Callable[[Expressions, Any], Value]] = {
-    ast.Constant: Expressions._constant,
-    ast.Name: Expressions._name,
-    ast.Attribute: Expressions._attribute,
+_HANDLERS: dict[type[ast.AST], Callable[[ExpressionExtraction, Any], Value]] = {
+    ast.Constant: ExpressionExtraction._constant,
+    ast.Name: ExpressionExtraction._name,
+    ast.Attribute: ExpressionExtraction._attribute,
     ast.Call: lambda self, expression: self.call(expression),
-    ast.BinOp: Expressions._binary,
-    ast.UnaryOp: Expressions._unary,
-    ast.Compare: Expressions._compare,
-    ast.BoolOp: Expressions._bool,
-    ast.IfExp: Expressions._conditional,
-    ast.Tuple: Expressions._display,
-    ast.List: Expressions._display,
-    ast.Set: Expressions._display,
-    ast.Dict: Expressions._dict,
-    ast.NamedExpr: Expressions._named,
-    ast.Lambda: Expressions._lambda,
-    ast.JoinedStr: Expressions._text,
-    ast.Starred: Expressions._starred,
-    ast.ListComp: Expressions._comprehension,
-    ast.GeneratorExp: Expressions._comprehension,
-    ast.SetComp: Expressions._comprehension,
-    ast.DictComp: Expressions._dict_comprehension,
-    ast.Subscript: Expressions._subscript,
+    ast.BinOp: ExpressionExtraction._binary,
+    ast.UnaryOp: ExpressionExtraction._unary,
+    ast.Compare: ExpressionExtraction._compare,
+    ast.BoolOp: ExpressionExtraction._bool,
+    ast.IfExp: ExpressionExtraction._conditional,
+    ast.Tuple: ExpressionExtraction._display,
+    ast.List: ExpressionExtraction._display,
+    ast.Set: ExpressionExtraction._display,
+    ast.Dict: ExpressionExtraction._dict,
+    ast.NamedExpr: ExpressionExtraction._named,
+    ast.Lambda: ExpressionExtraction._lambda,
+    ast.JoinedStr: ExpressionExtraction._text,
+    ast.Starred: ExpressionExtraction._starred,
+    ast.ListComp: ExpressionExtraction._comprehension,
+    ast.GeneratorExp: ExpressionExtraction._comprehension,
+    ast.SetComp: ExpressionExtraction._comprehension,
+    ast.DictComp: ExpressionExtraction._dict_comprehension,
+    ast.Subscript: ExpressionExtraction._subscript,
 }

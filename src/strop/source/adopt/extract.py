@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from strop.source.adopt.architecture import Definition, Graph, Model, Node
-from strop.source.adopt.build import Arguments, Closure, Frame, Many, Method, Self, Value, text_of
-from strop.source.adopt.calls import MAX_DEPTH, MAX_LINES, MAX_NODES, Calls
+from strop.source.adopt.build import Arguments, Closure, ExtractionFrame, Many, Method, Self, Value, text_of
+from strop.source.adopt.calls import MAX_DEPTH, MAX_LINES, MAX_NODES, CallExtraction
 from strop.source.adopt.expressions import _OPERATORS, said
 from strop.source.adopt.names import Constant, Library, Names
-from strop.source.code import Class, Code, Parameter, walk
-from strop.source.project import Project
+from strop.source.project.declarations import Class, Code, Parameter, walk
+from strop.source.project.modules import Project
 
 _SCALAR_HINTS = ("float", "int", "bool", "str")
 _SCALAR_WORDS = ("scal", "eps", "dropout", "num_", "n_", "dim", "size", "temperature", "alpha", "beta", "softcap")
@@ -105,7 +105,7 @@ def _definitions(value: Value) -> Iterable[Definition]:
                 yield from _definitions(one)
 
 
-class Extractor(Calls):
+class Extractor(CallExtraction):
     """Follows the statements of one function and of what it calls."""
 
     def __init__(self, architecture: Architecture, graph: Graph, own: dict[str, Value] | None = None) -> None:
@@ -117,7 +117,7 @@ class Extractor(Calls):
         self.read: dict[str, Value] = {}
 
     def run(self, code: Code, receiver: Self | None, *, constructing: bool = False) -> None:
-        self.frame = frame = Frame(code, receiver)
+        self.frame = frame = ExtractionFrame(code, receiver)
         for parameter in code.parameters:
             value = self._parameter(parameter, code, constructing)
             frame.env[parameter.name] = value
@@ -485,7 +485,7 @@ class Extractor(Calls):
         return self.architecture.is_plain(cls)
 
     def _inline(
-        self, code: Code, receiver: Self | None, arguments: Arguments, at: ast.Call, parent: Frame | None
+        self, code: Code, receiver: Self | None, arguments: Arguments, at: ast.Call, parent: ExtractionFrame | None
     ) -> Value | None:
         """Follow a helper with these arguments; `None` where it is too deep, too long or of another kind."""
         frame = self.frame
@@ -500,7 +500,7 @@ class Extractor(Calls):
             or code.module.outline
         ):
             return None
-        inner = Frame(code, receiver, (*frame.chain, (frame.code, at)), parent)
+        inner = ExtractionFrame(code, receiver, (*frame.chain, (frame.code, at)), parent)
         self.frame = inner
         inner.env = self._bound(code, receiver, arguments, at)
         self.block(code.body)

@@ -11,16 +11,16 @@ from strop.source.adopt.build import Many, Value
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.guards import GUARDS, always_returned
 from strop.source.adopt.hooks import bypassed, watched
-from strop.source.adopt.language.rule import Rule
+from strop.source.adopt.language.rule import KernelRule
 from strop.source.adopt.match import Kinds, Matcher
 from strop.source.adopt.scope import Scope
-from strop.source.code import Class, Code, Module
+from strop.source.project.declarations import Class, Code, Module
 
 _OF_SCRIPTS = ("optimizer", "data_loader")  #: families that concern what a script does at module level
 _MAX_SOLUTIONS = 12  #: ways to bind a pattern at one place that are tried against the guards
 
 
-def in_project(architecture: Architecture, rules: Sequence[Rule]) -> list[Match]:
+def in_project(architecture: Architecture, rules: Sequence[KernelRule]) -> list[Match]:
     """The matches in all scanned files, by place."""
     matchers = _matchers(rules)
     outside = _matchers(rule for rule in rules if _is_for_scripts(rule))
@@ -49,16 +49,16 @@ def _respect_hooks(match: Match) -> None:
             match.assumptions.append(f"nothing hooks `{layer.path}` ({place} registers hooks)")
 
 
-def in_graph(graph: Graph, rules: Iterable[Rule]) -> list[Match]:
+def in_graph(graph: Graph, rules: Iterable[KernelRule]) -> list[Match]:
     """The matches in one function."""
     return list(_in_graph(graph, _matchers(rules)))
 
 
-def _matchers(rules: Iterable[Rule]) -> list[Matcher]:
+def _matchers(rules: Iterable[KernelRule]) -> list[Matcher]:
     return [Matcher(rule, pattern) for rule in rules for pattern in rule.patterns]
 
 
-def _is_for_scripts(rule: Rule) -> bool:
+def _is_for_scripts(rule: KernelRule) -> bool:
     """Whether a rule can be applied at module level, where functions may read every name: it moves nothing."""
     return all(template.startswith(("+(", "loop(")) for _, template in rule.use) and rule.family in _OF_SCRIPTS
 

@@ -14,7 +14,7 @@ from strop.source.adopt.callers import callers
 from strop.source.adopt.flow import exclusive
 from strop.source.adopt.masks import is_finite, shows_diagonal
 from strop.source.adopt.ranks import rank
-from strop.source.code import Module, walk
+from strop.source.project.declarations import Module, walk
 
 Check = Callable[..., str]
 GUARDS: dict[str, Check] = {}

@@ -9,7 +9,7 @@ import ast
 
 from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.guards import guard
-from strop.source.code import Class, walk
+from strop.source.project.declarations import Class, walk
 
 
 @guard

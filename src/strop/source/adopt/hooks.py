@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from strop.source.adopt.architecture import Definition, Match
-from strop.source.files import EXCLUDED
+from strop.source.project.files import EXCLUDED
 
 _WATCHES = re.compile(
     rb"register_(?:module_)?(?:forward|full_backward|backward)(?:_pre)?_hook|create_feature_extractor"

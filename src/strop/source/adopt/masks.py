@@ -12,7 +12,7 @@ import re
 
 from strop.source.adopt.architecture import Definition, Node
 from strop.source.adopt.ranks import elements
-from strop.source.code import walk
+from strop.source.project.declarations import walk
 
 _DEPTH = 24
 #: what is finite if its operands are

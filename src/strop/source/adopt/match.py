@@ -22,7 +22,7 @@ from operator import and_
 
 from strop.source.adopt.architecture import Graph, Match, Node
 from strop.source.adopt.build import same
-from strop.source.adopt.language.rule import Expression, Layer, Pattern, Rule
+from strop.source.adopt.language.rule import Expression, KernelRule, Layer, Pattern
 from strop.source.adopt.operations import GROUPS, KINDS
 from strop.source.adopt.operations import layer as layer_of
 
@@ -85,7 +85,7 @@ class Matcher:
     graph: Graph
     kinds: Kinds
 
-    def __init__(self, rule: Rule, pattern: Pattern) -> None:
+    def __init__(self, rule: KernelRule, pattern: Pattern) -> None:
         self.rule = rule
         self.through = pattern.through
         self.layers = {layer.name: layer for layer in pattern.layers}

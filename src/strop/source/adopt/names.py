@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-from strop.source.code import Class, Code, Module
-from strop.source.project import Project
+from strop.source.project.declarations import Class, Code, Module
+from strop.source.project.modules import Project
 
 MAX_BYTES = 32_000  #: of a file outside the scan; larger ones are frameworks, not helpers
 _KNOWN = ("torch", "numpy", "math", "functools", "itertools", "typing", "collections", "einops", "os", "sys")

@@ -9,11 +9,11 @@ from strop.source import rules as registry
 from strop.source.adopt import find, rulebook
 from strop.source.adopt.architecture import Match, Refusal
 from strop.source.adopt.extract import Architecture
-from strop.source.adopt.language.rule import Rule
+from strop.source.adopt.language.rule import KernelRule
 from strop.source.adopt.synth import synthesise
 from strop.source.adopt.synth_text import CannotWrite, Source
 from strop.source.facts import Edit, Finding, Place, Safety
-from strop.source.project import Project
+from strop.source.project.modules import Project
 
 _SAFETY: dict[str, Safety] = {"exact": "safe", "close": "safe", "training": "safe-if", "eval": "safe-if"}
 
@@ -27,7 +27,7 @@ def findings(project: Project, rules: Sequence[str], target: str, asked: Sequenc
     return found
 
 
-def known(folders: Sequence[str]) -> tuple[Rule, ...]:
+def known(folders: Sequence[str]) -> tuple[KernelRule, ...]:
     """All rules, with those of these folders, which `strop explain` and selections know from then on."""
     rules = rulebook.load(tuple(folders))
     for rule in rules if folders else ():
@@ -35,7 +35,9 @@ def known(folders: Sequence[str]) -> tuple[Rule, ...]:
     return rules
 
 
-def wanted(rules: Sequence[Rule], target: str, asked: Sequence[str] = (), strop: bool = False) -> list[Rule]:
+def wanted(
+    rules: Sequence[KernelRule], target: str, asked: Sequence[str] = (), strop: bool = False
+) -> list[KernelRule]:
     """The rules that pay on a target, and those that are asked for by their code; `strop` allows its own kernels."""
     chosen = [rule for rule in rules if target in rule.targets and (rule.default or rule.code in asked)]
     return [rule for one in chosen if (rule := one.allowed(strop)) is not None]
@@ -78,13 +80,13 @@ def added_arguments(match: Match) -> Edit:
     return Edit(at, f", {given}")
 
 
-def declare(rule: Rule) -> None:
+def declare(rule: KernelRule) -> None:
     """Make a rule known to `strop explain`; a project's rule may have another name than that of another project."""
     registry.RULES.pop(rule.code, None)
     registry.declare(rule.code, rule.name, f"{rule.title}.\n\n{rule.text}\n\n{describe(rule)}")
 
 
-def describe(rule: Rule) -> str:
+def describe(rule: KernelRule) -> str:
     """What a rule promises, in a few lines."""
     close = {
         "exact": "the same numbers",

@@ -13,21 +13,21 @@ from strop.source.adopt.extract import Architecture
 from strop.source.adopt.find import in_graph
 from strop.source.adopt.guards import GUARDS
 from strop.source.adopt.language.parser import read
-from strop.source.adopt.language.rule import Rule
-from strop.source.code import Module
-from strop.source.project import Project
+from strop.source.adopt.language.rule import KernelRule
+from strop.source.project.declarations import Module
+from strop.source.project.modules import Project
 
 _GROUP = re.compile(r"\[\[!\$\w+:.*?\]\]")
 HOME = Path(__file__).parent / "rules"
 
 
-def load(folders: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+def load(folders: tuple[str, ...] = ()) -> tuple[KernelRule, ...]:
     """All rules by order and name; two with one code or one name are an error."""
     return _loaded(tuple(str(Path(folder).resolve()) for folder in folders))
 
 
 @lru_cache(maxsize=8)
-def _loaded(folders: tuple[str, ...]) -> tuple[Rule, ...]:
+def _loaded(folders: tuple[str, ...]) -> tuple[KernelRule, ...]:
     found = list(built_in())
     for folder in folders:
         if not Path(folder).is_dir():
@@ -40,12 +40,12 @@ def _loaded(folders: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 @lru_cache(maxsize=1)
-def built_in() -> tuple[Rule, ...]:
+def built_in() -> tuple[KernelRule, ...]:
     """The rules that come along; the tests check them as `_check` does those of a project."""
     return tuple(read(file, guards=GUARDS) for file in sorted(HOME.glob("*.rule")))
 
 
-def _check(rule: Rule, others: Iterable[Rule]) -> None:
+def _check(rule: KernelRule, others: Iterable[KernelRule]) -> None:
     for other in others:
         if rule.code == other.code or rule.name == other.name:
             what = rule.code if rule.code == other.code else f"`{rule.name}`"
@@ -55,7 +55,7 @@ def _check(rule: Rule, others: Iterable[Rule]) -> None:
         raise Problem("STR010", message, where=f"{rule.file}:1", help="narrow the pattern, or change the replacement")
 
 
-def matches_itself(rule: Rule) -> bool:
+def matches_itself(rule: KernelRule) -> bool:
     """Is the pattern found in what the replacement writes?"""
     for _, template in (*rule.use, *rule.strop_use):
         text = _GROUP.sub("", template)

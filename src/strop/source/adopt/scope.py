@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from strop.source.adopt.architecture import Definition, Match, Refusal
 from strop.source.adopt.names import Names
-from strop.source.code import Module, children, walk
 from strop.source.facts import Place
+from strop.source.project.declarations import Module, children, walk
 
 _HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook")
 

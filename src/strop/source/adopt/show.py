@@ -11,7 +11,7 @@ from strop.source.adopt.architecture import Definition, Graph, Model, Node
 from strop.source.adopt.build import text_of
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.names import QuickProject
-from strop.source.code import Code
+from strop.source.project.declarations import Code
 
 
 def model(understood: Model) -> str:

@@ -27,9 +27,9 @@ from strop.source.adopt.synth_effects import (
 from strop.source.adopt.synth_loops import replaced_loop
 from strop.source.adopt.synth_state import checkpoint_shim
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
-from strop.source.code import Code, Module, walk
 from strop.source.facts import Edit, Place, Skipped
-from strop.source.files import Text, read
+from strop.source.project.declarations import Code, Module, walk
+from strop.source.project.files import Text, read
 
 #: what a replacement must not skip, since it says nothing of shapes
 _SHAPED = frozenset(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from strop.source.adopt.architecture import Match, Node
 from strop.source.adopt.synth_effects import writes_in_place
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
-from strop.source.code import Code, children, walk
+from strop.source.project.declarations import Code, children, walk
 
 _HARMLESS_TESTS = (ast.Name, ast.Attribute, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant, ast.Load)
 _WITH_EFFECTS = frozenset({"unknown", "call", "module", "loop", "phi", "input", "dropout", "layer", "parameter"})

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
-from strop.source.code import walk
+from strop.source.project.declarations import walk
 
 
 def change_in_between(match: Match) -> ast.AST | None:

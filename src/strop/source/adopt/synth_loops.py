@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from strop.source.adopt.architecture import Match
 from strop.source.adopt.synth_text import CannotWrite, Source
-from strop.source.code import walk
 from strop.source.facts import Edit
+from strop.source.project.declarations import walk
 
 _PART = re.compile(r"\$(\w+)")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from strop.source.adopt.architecture import Match
 from strop.source.adopt.synth_text import CannotWrite, Source, Words
-from strop.source.code import Code
 from strop.source.facts import Edit, Place
+from strop.source.project.declarations import Code
 
 _HOOKS = ("_load_from_state_dict", "load_state_dict", "_register_load_state_dict_pre_hook")
 

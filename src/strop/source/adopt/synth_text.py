@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache
 
 from strop.source.adopt.architecture import Definition, Match, Node
 from strop.source.adopt.operations import LAYERS
-from strop.source.code import Code, walk
 from strop.source.facts import Place
+from strop.source.project.declarations import Code, walk
 
 _PART = re.compile(r"\$\$|\$(?P<name>[A-Za-z_]\w*)(?::(?P<argument>[A-Za-z_]\w*))?")
 _GROUP = re.compile(r"\[\[(?:(?P<not>!?)\$(?P<test>\w+):)?(?P<body>(?:(?!\[\[|\]\]).)*)\]\]", re.DOTALL)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from strop.source.code import Code
-from strop.source.events import Call, Event, Iteration, Other, Read
 from strop.source.facts import Place, Reason
-from strop.source.heap import Object
 from strop.source.hybridize.boundary import refused_result
 from strop.source.hybridize.control import raised
 from strop.source.hybridize.dtypes import conflicts
 from strop.source.hybridize.parameters import holds_array, is_symbolic, own_parameters
 from strop.source.hybridize.syntax import node_at
-from strop.source.interpret import Program
+from strop.source.interpret.events import Call, Event, Iteration, Other, Read
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Const, Primitive, Unknown
+from strop.source.project.declarations import Code
 from strop.source.rules import declare
-from strop.source.values import Const, Primitive, Unknown
 
 EAGER_ONLY = declare(
     "STR138",

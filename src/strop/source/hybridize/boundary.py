@@ -11,19 +11,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from strop.source.code import Class, Code
-from strop.source.entries import ancestor_names
-from strop.source.heap import Object
 from strop.source.hybridize.parameters import holds_array, is_symbolic, own_parameters
-from strop.source.interpret import Program
-from strop.source.queries import ParameterFacts
-from strop.source.values import (
+from strop.source.interpret.entries import ancestor_names
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.queries import ParameterFacts
+from strop.source.interpret.values import (
     Atom,
     Bound,
     ClassAtom,
     Const,
-    Function,
-    Library,
+    FunctionValue,
+    LibraryValue,
     ModuleAtom,
     Partial,
     Primitive,
@@ -32,6 +31,7 @@ from strop.source.values import (
     Unknown,
     Value,
 )
+from strop.source.project.declarations import Class, Code
 
 #: decorators that take a `tf.function` object as they take a function
 _PLAIN_DECORATORS = {"staticmethod", "classmethod", "override", "final", "abstractmethod"}
@@ -86,9 +86,9 @@ def changed_by_return(program: Program, value: Value, depth: int = 3) -> Iterato
                 yield "NumPy arrays"
             elif atom.kind == "variable":
                 yield "Variables"
-        elif isinstance(atom, (Function, Bound, Partial)):
+        elif isinstance(atom, (FunctionValue, Bound, Partial)):
             yield "functions"
-        elif isinstance(atom, (ClassAtom, ModuleAtom, Library)):
+        elif isinstance(atom, (ClassAtom, ModuleAtom, LibraryValue)):
             yield f"`{atom.describe()}`"
         elif isinstance(atom, Unknown):
             yield "things that the scan does not know"
@@ -131,7 +131,7 @@ def _refused(program: Program, value: Value, depth: int = 3) -> str:
 
 
 def _refused_atom(program: Program, atom: Atom, depth: int) -> str:
-    if isinstance(atom, (Function, Bound, Partial)):
+    if isinstance(atom, (FunctionValue, Bound, Partial)):
         return "a function"
     if isinstance(atom, Tuple):
         return next((text for item in atom.items if depth and (text := _refused(program, item, depth - 1))), "")
@@ -151,7 +151,7 @@ def _is_plain(program: Program, cls: Class) -> bool:
         return False
     for value in program.bases.get(cls, ()):
         for atom in value.atoms:
-            if isinstance(atom, Library) and atom.dotted.startswith(("builtins.object", "abc.", *_REFUSED)):
+            if isinstance(atom, LibraryValue) and atom.dotted.startswith(("builtins.object", "abc.", *_REFUSED)):
                 continue
             if not isinstance(atom, ClassAtom) or atom.cls is cls or not _is_plain(program, atom.cls):
                 return False
@@ -216,7 +216,7 @@ def _only_converted(program: Program, code: Code, facts: ParameterFacts) -> bool
 
 
 def _targets(program: Program, code: Code, node: ast.Call) -> tuple[str, ...]:
-    from strop.source.events import Call
+    from strop.source.interpret.events import Call
 
     place = code.place(node)
     calls = [e for e in program.events(code.id) if isinstance(e, Call) and e.place == place]

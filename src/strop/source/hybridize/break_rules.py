@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from strop.source.code import Code, walk
-from strop.source.events import Branch, Call, Event, Iteration, Other, Write
 from strop.source.facts import Place
 from strop.source.hybridize.break_table import Entry, class_names, is_tensor, lookup, takes
 from strop.source.hybridize.syntax import node_at, parents_of, span, value_of
 from strop.source.hybridize.torch_rules import BREAKS
-from strop.source.interpret import Program
-from strop.source.values import ClassAtom, Function, Tensor, Tuple, Unknown, Value
+from strop.source.interpret.events import Branch, Call, Event, Iteration, Other, Write
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
+from strop.source.project.declarations import Code, walk
 
 _CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", "asyncio.", "tempfile.", "socket.")
 _PRINTING = ("print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log")
@@ -76,7 +76,9 @@ def _doubt(program: Program, code: Code, event: Call, entry: Entry, node: ast.AS
     others = [
         t for t in event.targets if not t.startswith("builtins.tuple.") and lookup(program, code, event, t) is None
     ]
-    own = [a for a in (event.callee.atoms if event.callee is not None else ()) if isinstance(a, (Function, ClassAtom))]
+    own = [
+        a for a in (event.callee.atoms if event.callee is not None else ()) if isinstance(a, (FunctionValue, ClassAtom))
+    ]
     if others or own:
         return "it is this function that is called", True
     first = next((_ASKED[word] for word in entry.when if word in _ASKED), None)
@@ -204,7 +206,7 @@ def _write(event: Write) -> Iterator[Break]:
         yield Break(
             "tensor-state", "Failed to mutate tensor data attribute", f"`{event.target}` is replaced", event.place
         )
-    elif any(isinstance(atom, (Function, ClassAtom)) for atom in event.to.atoms):
+    elif any(isinstance(atom, (FunctionValue, ClassAtom)) for atom in event.to.atoms):
         yield Break("python-object", "setattr() on unsupported type", f"`{event.target}` is set", event.place)
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from strop.source.code import Code
-from strop.source.events import Call
-from strop.source.heap import Object
 from strop.source.hybridize.syntax import node_at, parents_of, span
-from strop.source.interpret import Program
-from strop.source.values import Const, Function, Primitive, Tensor, Unknown, Value
+from strop.source.interpret.events import Call
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Const, FunctionValue, Primitive, Tensor, Unknown, Value
+from strop.source.project.declarations import Code
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -149,14 +149,16 @@ def _scalar_index(program: Program, code: Code, event: Call) -> bool:
 
 def _gives_tensor(value: Value | None) -> bool:
     """Whether a function that is passed in returns tensors."""
-    functions = [atom for atom in value.atoms if isinstance(atom, Function)] if value is not None else []
+    functions = [atom for atom in value.atoms if isinstance(atom, FunctionValue)] if value is not None else []
     return any(node.result.is_tensor() for f in functions for node in f.code.nodes.values())
 
 
 def _filters_tensors(event: Call) -> bool:
     """`filter(predicate, tensors)` with a predicate that answers with a tensor, or none."""
     predicate = _argument(event, 0)
-    if predicate is not None and (predicate.is_none() or not any(isinstance(a, Function) for a in predicate.atoms)):
+    if predicate is not None and (
+        predicate.is_none() or not any(isinstance(a, FunctionValue) for a in predicate.atoms)
+    ):
         return _holds_tensor(_argument(event, 1))
     return _gives_tensor(predicate)
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
 from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break, as_callee, as_entry, of_event, of_syntax
 from strop.source.hybridize.syntax import guards_of, reach_of, reaching
-from strop.source.interpret import Program
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 
 _ENOUGH = 50  #: breaks of one function, certain or conditional, beyond which more of them say nothing new
 _found: WeakKeyDictionary[Program, dict[str, tuple[Break, ...]]] = WeakKeyDictionary()

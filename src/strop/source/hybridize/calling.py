@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Class, Code
-from strop.source.entries import ancestor_names
-from strop.source.events import Call
 from strop.source.hybridize.torch_worth import loops_around, sources_around
-from strop.source.interpret import Program
-from strop.source.values import Bound, Function, Value
+from strop.source.interpret.entries import ancestor_names
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Bound, FunctionValue, Value
+from strop.source.project.declarations import Class, Code
 
 Often = Literal["often", "once", "unknown"]
 
@@ -50,20 +50,20 @@ _TEST_STEMS = ("_test", "_tests", "_testlib", "test_util", "test_utils")
 _TEST_FOLDERS = ("test", "tests", "testing", "unit_tests", "testdata")
 
 
-class _Known:
+class _KnownCallers:
     def __init__(self) -> None:
         self.often: dict[Code, Often] = {}
         self.exported: set[Code] | None = None
         self.tests: dict[str, bool] = {}
 
 
-_known: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Program, _KnownCallers] = WeakKeyDictionary()
 
 
-def _of(program: Program) -> _Known:
+def _of(program: Program) -> _KnownCallers:
     found = _known.get(program)
     if found is None:
-        found = _known[program] = _Known()
+        found = _known[program] = _KnownCallers()
     return found
 
 
@@ -273,9 +273,9 @@ def _is_scriptable(module: Code, code: Code) -> bool:
 def _functions(program: Program, value: Value) -> Iterator[Code]:
     """The functions behind a value: itself, or the forward of a model."""
     for atom in value.atoms:
-        if isinstance(atom, Function):
+        if isinstance(atom, FunctionValue):
             yield atom.code
-        elif isinstance(atom, Bound) and isinstance(atom.function, Function):
+        elif isinstance(atom, Bound) and isinstance(atom.function, FunctionValue):
             yield atom.function.code
     for obj in value.objects():
         if isinstance(obj.cls, Class):

@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
-from strop.source.entries import ancestor_names
-from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.break_table import lookup
@@ -22,8 +19,11 @@ from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.parameters import computes_tensors
 from strop.source.hybridize.syntax import guards_of, node_at, reaching
 from strop.source.hybridize.torch_worth import layer_of, library_targets
-from strop.source.interpret import Program
-from strop.source.values import Unknown
+from strop.source.interpret.entries import ancestor_names
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Unknown
+from strop.source.project.declarations import Code
 
 #: libraries without a model here, whose functions Dynamo is known to follow
 TRACEABLE = (

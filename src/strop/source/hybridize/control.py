@@ -11,12 +11,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-from strop.source.code import Code
-from strop.source.events import Branch, Call, Event, Iteration, Write
 from strop.source.facts import Place
 from strop.source.hybridize.syntax import value_of
-from strop.source.interpret import Program
-from strop.source.values import Value
+from strop.source.interpret.events import Branch, Call, Event, Iteration, Write
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Value
+from strop.source.project.declarations import Code
 
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 _CONTAINERS = ("list", "dict", "set")

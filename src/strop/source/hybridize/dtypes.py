@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from strop.source.code import Code
-from strop.source.events import Call
 from strop.source.facts import Place, Reason
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.syntax import node_at
-from strop.source.interpret import Program
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Tensor, Value
+from strop.source.project.declarations import Code
 from strop.source.rules import declare
-from strop.source.values import Tensor, Value
 
 DTYPES = declare(
     "STR144",

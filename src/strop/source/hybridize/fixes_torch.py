@@ -20,14 +20,14 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from strop.source.code import Code
-from strop.source.events import Call
 from strop.source.facts import Edit, Finding, Place, Safety
 from strop.source.hybridize import recompiles
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.syntax import node_at, parents_of
 from strop.source.hybridize.torch_rules import RECOMPILES_PER_VALUE
-from strop.source.interpret import Program
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 
 _PURE = """
 abs exp log sqrt relu sigmoid tanh sin cos neg square clamp round floor ceil detach clone contiguous float double log1p

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from strop.source.code import Code
-from strop.source.events import Branch, Call
 from strop.source.facts import Place
-from strop.source.interpret import Program
-from strop.source.values import Const, Unknown, Value, const
+from strop.source.interpret.events import Branch, Call
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Const, Unknown, Value, const
+from strop.source.project.declarations import Code
 
 #: `sometimes`: in some round of a loop, or at some call; both branches are taken then. `often`: as a rule
 Truth = Literal["always", "never", "sometimes", "often", "maybe"]

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from strop.source.code import Code
-from strop.source.effects import Effects
-from strop.source.events import Call
 from strop.source.facts import Reason
 from strop.source.hybridize.break_table import random_names
 from strop.source.hybridize.syntax import reaching
 from strop.source.hybridize.torch_rules import CACHE_BYPASSED, OTHER_RANDOM_NUMBERS
-from strop.source.interpret import Program
+from strop.source.interpret.effects import Effects
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 
 _CACHES = ("lru_cache", "cache")
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from strop.source.facts import Finding, Function
 from strop.source.hybridize.tensorflow import TO_GRAPH
-from strop.source.interpret import Program
+from strop.source.interpret.interpreter import Program
 
 _RANK = {"safe": 0, "safe-if": 1, "unsafe": 2}
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from strop.source.effects import Effects
-from strop.source.entries import speculation
-from strop.source.events import Call
 from strop.source.facts import Function, Place
-from strop.source.heap import Object
-from strop.source.interpret import Program
-from strop.source.queries import ParameterFacts, chain_to
-from strop.source.values import Atom, Const, Primitive, Tuple, Unknown, Value
+from strop.source.interpret.effects import Effects
+from strop.source.interpret.entries import speculation
+from strop.source.interpret.events import Call
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.queries import ParameterFacts, chain_to
+from strop.source.interpret.values import Atom, Const, Primitive, Tuple, Unknown, Value
 
 NUMBERS_AND_TEXTS = ("int", "float", "str", "bytes", "complex")
 

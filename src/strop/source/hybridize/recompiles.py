@@ -11,10 +11,7 @@ import ast
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
-from strop.source.events import Call, Write
 from strop.source.facts import Place, Reason
-from strop.source.heap import Object
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.syntax import guards_of, node_at, reaching
 from strop.source.hybridize.torch_rules import (
@@ -23,9 +20,12 @@ from strop.source.hybridize.torch_rules import (
     RECOMPILES_PER_VALUE,
     VARYING_SHAPES,
 )
-from strop.source.interpret import Program
-from strop.source.queries import ParameterFacts
-from strop.source.values import Const, Primitive, Tensor, Value
+from strop.source.interpret.events import Call, Write
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.queries import ParameterFacts
+from strop.source.interpret.values import Const, Primitive, Tensor, Value
+from strop.source.project.declarations import Code
 
 _GROWING = ("append()", "extend()", "insert()", "pop()", "popleft()", "appendleft()", "add()", "clear()", "popitem()")
 _found: WeakKeyDictionary[Program, dict[Code, tuple[Write, ...]]] = WeakKeyDictionary()

@@ -11,12 +11,12 @@ import ast
 from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
-from strop.source.events import Call, Iteration
 from strop.source.facts import Place
 from strop.source.hybridize.parameters import own_parameters
-from strop.source.interpret import Program
-from strop.source.values import Tuple, Value
+from strop.source.interpret.events import Call, Iteration
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Tuple, Value
+from strop.source.project.declarations import Code
 
 #: operations whose results have shapes that depend on values
 _BY_VALUE = {

@@ -7,11 +7,11 @@ become a tensor that cannot be assigned to.
 
 from __future__ import annotations
 
-from strop.source.heap import Object
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.shapes import reads_shapes
-from strop.source.interpret import Program
-from strop.source.values import Tensor, Tuple, Value, merged_shape
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Tensor, Tuple, Value, merged_shape
 
 _DTYPES = frozenset(
     [

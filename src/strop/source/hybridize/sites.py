@@ -15,18 +15,18 @@ from collections import Counter
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Class, Code
-from strop.source.events import Call
 from strop.source.facts import Edit, Finding, Place
-from strop.source.heap import Object
 from strop.source.hybridize.calling import exported, forwards_of, how_often, is_module, is_test
 from strop.source.hybridize.choose import status
 from strop.source.hybridize.syntax import span
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, event_estimate, loops_around
-from strop.source.interpret import Program
-from strop.source.values import Unknown, Value, join_all
+from strop.source.interpret.events import Call
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Unknown, Value, join_all
+from strop.source.project.declarations import Class, Code
 
 _MODELS = frozenset(
     f"torch.nn.{name}"
@@ -44,7 +44,7 @@ _OFTEN_ENOUGH = "it runs often enough to pay for compiling it"
 Site = tuple[Code, ast.Assign]
 
 
-class _Known:
+class _KnownSites:
     """Assignments of models, and what is compiled already, found once per program."""
 
     def __init__(self, program: Program) -> None:
@@ -63,13 +63,13 @@ class _Known:
                     self.compiled |= {obj for value in given for obj in value.objects()}
 
 
-_known: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Program, _KnownSites] = WeakKeyDictionary()
 
 
-def _of(program: Program) -> _Known:
+def _of(program: Program) -> _KnownSites:
     found = _known.get(program)
     if found is None:
-        found = _known[program] = _Known(program)
+        found = _known[program] = _KnownSites(program)
     return found
 
 

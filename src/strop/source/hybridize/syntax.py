@@ -8,15 +8,15 @@ from __future__ import annotations
 import ast
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code, children
-from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.hybridize.guards import Guards, Truth
-from strop.source.interpret import Program
-from strop.source.values import Value
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Value
+from strop.source.project.declarations import Code, children
 
 
-class _Known:
+class _KnownSyntax:
     """What has been found out about one program."""
 
     def __init__(self) -> None:
@@ -28,13 +28,13 @@ class _Known:
         self.reached: dict[str, list[tuple[str, tuple[Place, ...]]]] = {}
 
 
-_known: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Program, _KnownSyntax] = WeakKeyDictionary()
 
 
-def _of(program: Program) -> _Known:
+def _of(program: Program) -> _KnownSyntax:
     found = _known.get(program)
     if found is None:
-        found = _known[program] = _Known()
+        found = _known[program] = _KnownSyntax()
     return found
 
 

@@ -20,9 +20,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from strop.source.code import Code
-from strop.source.effects import Effects
-from strop.source.events import Call, Read
 from strop.source.facts import Action, Edit, Finding, Function, Place, Reason
 from strop.source.hybridize import signature
 from strop.source.hybridize.blockers import blockers
@@ -32,10 +29,13 @@ from strop.source.hybridize.parameters import Evidence, origin, own_parameters
 from strop.source.hybridize.tensorflow1 import TENSORFLOW_1, is_tensorflow_1
 from strop.source.hybridize.tensorflow_worth import NOT_WORTH_IT, why_not
 from strop.source.hybridize.tracing import hazards, streams
-from strop.source.interpret import Program
-from strop.source.queries import ParameterFacts
+from strop.source.interpret.effects import Effects
+from strop.source.interpret.events import Call, Read
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.queries import ParameterFacts
+from strop.source.interpret.values import Const, LibraryValue
+from strop.source.project.declarations import Code
 from strop.source.rules import declare
-from strop.source.values import Const, Library
 
 SIDE_EFFECTS = declare(
     "STR130",
@@ -383,7 +383,7 @@ def _frozen(program: Program, id: str, value: str) -> Iterator[str]:
     for other, _ in program.reached(id):
         for event in program.events(other):
             if isinstance(event, Read) and event.kind != "variables":
-                if not any(isinstance(atom, Library) for atom in event.value.atoms):
+                if not any(isinstance(atom, LibraryValue) for atom in event.value.atoms):
                     yield f"`{event.target}`, read at {event.place}, does not change between calls"
             elif isinstance(event, Call):
                 for target in event.targets:
@@ -396,7 +396,7 @@ def _frozen(program: Program, id: str, value: str) -> Iterator[str]:
 def tensorflow_name(program: Program, code: Code) -> str:
     """What the module calls TensorFlow; `tf` where it does not import it."""
     for name, cell in program.module_frame(code.module).cells.items():
-        if any(isinstance(atom, Library) and atom.dotted == "tensorflow" for atom in cell.value.atoms):
+        if any(isinstance(atom, LibraryValue) and atom.dotted == "tensorflow" for atom in cell.value.atoms):
             return name
     return "tf"
 

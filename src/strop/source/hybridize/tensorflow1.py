@@ -12,9 +12,9 @@ import ast
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code, Module
 from strop.source.facts import Place, Skipped
-from strop.source.interpret import Program
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code, Module
 from strop.source.rules import declare
 
 TENSORFLOW_1 = declare(

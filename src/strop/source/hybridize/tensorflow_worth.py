@@ -12,13 +12,13 @@ import fnmatch
 import re
 from collections.abc import Iterator
 
-from strop.source.code import Code
-from strop.source.entries import SPECULATIVE, ancestor_names
-from strop.source.events import Call
 from strop.source.facts import Place
 from strop.source.hybridize.calling import is_test
 from strop.source.hybridize.parameters import own_parameters
-from strop.source.interpret import Program
+from strop.source.interpret.entries import SPECULATIVE, ancestor_names
+from strop.source.interpret.events import Call
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 from strop.source.rules import declare
 
 NOT_WORTH_IT = declare(

@@ -13,15 +13,15 @@ parameter is a tensor, a Python condition does not hold, a callable that is pass
 
 from __future__ import annotations
 
-from strop.source.effects import Effects
 from strop.source.facts import Finding, Function, Reason
 from strop.source.hybridize import recompiles
 from strop.source.hybridize.choose import Status, is_candidate, is_covered, is_nested, status
 from strop.source.hybridize.mutations import silent_changes, streams
 from strop.source.hybridize.parameters import Evidence
 from strop.source.hybridize.torch_rules import COMPILED, COVERED, NO_COMPUTATION, UNDETERMINED
-from strop.source.interpret import Program
-from strop.source.usage import undecided
+from strop.source.interpret.effects import Effects
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.usage import undecided
 
 _MAX_REASONS = 12
 _UNCLEAR = "nobody knows whether its arguments are tensors"

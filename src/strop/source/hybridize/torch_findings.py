@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from strop.source.code import Code
 from strop.source.facts import Finding, Function, Reason
 from strop.source.hybridize import fixes_torch, recompiles, waiting
 from strop.source.hybridize.break_rules import Break
@@ -17,7 +16,8 @@ from strop.source.hybridize.breaks import own_breaks
 from strop.source.hybridize.syntax import owner_of
 from strop.source.hybridize.torch_proposals import Candidate, Proposal, compiled, propose
 from strop.source.hybridize.torch_worth import Estimate, estimate
-from strop.source.interpret import Program
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 from strop.source.rules import RULES
 
 _RECOMPILING = ("STR170", "STR171", "STR173", "STR175", "STR176")

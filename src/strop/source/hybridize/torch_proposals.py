@@ -16,7 +16,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from strop.source.code import Class, Code
 from strop.source.facts import Edit, Finding, Function, Place
 from strop.source.hybridize import sites
 from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test, is_update
@@ -27,7 +26,8 @@ from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
 from strop.source.hybridize.unrolled import is_unrolled
-from strop.source.interpret import Program
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Class, Code
 
 _TINY = 5.5  #: operations up to which a graph is not worth its entry
 _FEW = 6.0  #: units: what saves less and is no model in a loop is a loss or metric beside a model of hundreds

@@ -12,14 +12,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
-from strop.source.events import Call
 from strop.source.facts import Place
-from strop.source.heap import Object
 from strop.source.hybridize.syntax import node_at, owner_of
 from strop.source.hybridize.torch_operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
-from strop.source.interpret import Program
-from strop.source.values import Const, Primitive, Unknown, Value
+from strop.source.interpret.events import Call
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Const, Primitive, Unknown, Value
+from strop.source.project.declarations import Code
 
 _ROUNDS = 4.0  #: what a loop whose length nobody knows counts for
 _MAX_WEIGHT = 64.0
@@ -81,19 +81,19 @@ class Estimate:
         return text
 
 
-class _Known:
+class _KnownWorth:
     def __init__(self) -> None:
         self.estimates: dict[tuple[Code, str], Estimate] = {}
         self.loops: dict[Code, list[tuple[ast.AST, int, int]]] = {}
 
 
-_known: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Program, _KnownWorth] = WeakKeyDictionary()
 
 
-def _of(program: Program) -> _Known:
+def _of(program: Program) -> _KnownWorth:
     found = _known.get(program)
     if found is None:
-        found = _known[program] = _Known()
+        found = _known[program] = _KnownWorth()
     return found
 
 

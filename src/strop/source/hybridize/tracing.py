@@ -12,16 +12,16 @@ import ast
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Class, Code
-from strop.source.entries import ancestor_names
-from strop.source.events import Call, Event, Iteration, Write
-from strop.source.heap import Cell, Object
 from strop.source.hybridize.boundary import crossing
 from strop.source.hybridize.control import control
 from strop.source.hybridize.shapes import loose_shapes, unknown_shapes
 from strop.source.hybridize.syntax import value_of
-from strop.source.interpret import Program
-from strop.source.values import ClassAtom, Const, Primitive, Value
+from strop.source.interpret.entries import ancestor_names
+from strop.source.interpret.events import Call, Event, Iteration, Write
+from strop.source.interpret.heap import Cell, Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import ClassAtom, Const, Primitive, Value
+from strop.source.project.declarations import Class, Code
 
 #: builtins that look at the value of a tensor, or at its identity
 _LOOKS = (

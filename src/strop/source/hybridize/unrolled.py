@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from strop.source.code import Code
-from strop.source.events import Call, Iteration
 from strop.source.facts import Place
 from strop.source.hybridize.breaks import along
 from strop.source.hybridize.syntax import guards_of, reaching, span
 from strop.source.hybridize.torch_worth import event_estimate
-from strop.source.interpret import Program
+from strop.source.interpret.events import Call, Iteration
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 
 _LARGE = 4.0  #: units of a body that is worth a graph by itself
 _ARITHMETIC = ("int", "min", "max", "round", "abs", "ceil", "floor")

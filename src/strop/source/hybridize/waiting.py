@@ -13,16 +13,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from strop.source.code import Code
-from strop.source.events import Branch, Call
 from strop.source.facts import Finding
-from strop.source.heap import Object
 from strop.source.hybridize.calling import how_often, is_forward, is_test
 from strop.source.hybridize.syntax import parents_of, span
 from strop.source.hybridize.torch_rules import WAITS
 from strop.source.hybridize.torch_worth import MODEL_NAMES
-from strop.source.interpret import Program
-from strop.source.values import Tensor, Unknown, Value
+from strop.source.interpret.events import Branch, Call
+from strop.source.interpret.heap import Object
+from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Tensor, Unknown, Value
+from strop.source.project.declarations import Code
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TAKING = ("item", "tolist", "numpy")

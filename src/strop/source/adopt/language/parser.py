@@ -11,7 +11,7 @@ from typing import Any
 
 from strop.core.problem import Problem
 from strop.source.adopt.language.lexer import Line, Token, tokens
-from strop.source.adopt.language.rule import Expression, Guard, Layer, Pattern, Rule
+from strop.source.adopt.language.rule import Expression, KernelRule, Layer, Pattern, RuleGuard
 from strop.source.adopt.operations import KINDS, LAYERS
 
 _HEADERS = (
@@ -24,7 +24,7 @@ _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
 _PLACEHOLDER = re.compile(r"\$(?!\$)([A-Za-z_]\w*)")
 
 
-def parse(text: str, file: str, *, guards: Iterable[str]) -> Rule:
+def parse(text: str, file: str, *, guards: Iterable[str]) -> KernelRule:
     """The rule of a file; `guards` are the names of the checks that exist."""
     lines = [Line(file, number, content) for number, content in enumerate(text.split("\n"), 1)]
     return _Parser(lines, frozenset(guards)).rule()
@@ -44,7 +44,7 @@ class _Parser:
         self.guards = guards
         self.first: Line = next((line for line in lines if _says(line)), lines[0])
 
-    def rule(self) -> Rule:
+    def rule(self) -> KernelRule:
         name, code = self._head()
         draft = self._draft()
         for needed in ("family", "title"):
@@ -63,7 +63,7 @@ class _Parser:
             for block in ("use", "use with strop")
         )
         self._check_imports(draft)
-        return Rule(
+        return KernelRule(
             name=name,
             code=code,
             family=draft.headers["family"][1],
@@ -228,7 +228,7 @@ class _Parser:
                 raise head.problem(f"layer `{layer.name}` is not used by the pattern")
         return Pattern(left, tuple(layers.values()))
 
-    def _guards(self, draft: _Draft, known: set[str]) -> Iterator[Guard]:
+    def _guards(self, draft: _Draft, known: set[str]) -> Iterator[RuleGuard]:
         for block in ("where", "refuse unless", "assume unless"):
             for line in draft.blocks.get(block, ()):
                 yield _Reader(line, {}, {}, set()).guard(self.guards, known, block.partition(" ")[0])
@@ -424,7 +424,7 @@ class _Reader:
             raise self.problem(f"there is no layer `{token.text}`", token, near)
         return dotted
 
-    def guard(self, guards: frozenset[str], known: set[str], block: str) -> Guard:
+    def guard(self, guards: frozenset[str], known: set[str], block: str) -> RuleGuard:
         negated = self.at("name", "not")
         if negated:
             self.take()
@@ -440,7 +440,7 @@ class _Reader:
                     f"the pattern binds no `{child.name}`", child.place.column, _nearest(child.name, known)
                 )
             given.append(child.name if child.kind == "variable" else child.value)
-        return Guard(name.text, tuple(given), name.place, block == "refuse", block == "assume", negated)
+        return RuleGuard(name.text, tuple(given), name.place, block == "refuse", block == "assume", negated)
 
 
 def _names(pattern: Pattern) -> set[str]:
@@ -468,7 +468,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{close[0]}`?" if close else ""
 
 
-def read(file: Path, *, guards: Iterable[str]) -> Rule:
+def read(file: Path, *, guards: Iterable[str]) -> KernelRule:
     """The rule of a file on disk."""
     try:
         text = file.read_text(encoding="utf-8")

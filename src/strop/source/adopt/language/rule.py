@@ -82,7 +82,7 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Guard:
+class RuleGuard:
     """`name(arguments)`, a check of `guards.py`. Without it there is no match; with `refuses` only no fix,
     with `assumes` a fix that rests on what it says."""
 
@@ -113,7 +113,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Rule:
+class KernelRule:
     """Everything that a rule file says."""
 
     name: str  #: in words with hyphens
@@ -122,7 +122,7 @@ class Rule:
     title: str
     text: str  #: its documentation
     patterns: tuple[Pattern, ...]
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[RuleGuard, ...] = ()
     use: tuple[tuple[tuple[str, ...], str], ...] = ()
     strop_use: tuple[tuple[tuple[str, ...], str], ...] = ()  #: with Strop's own kernels, where they are allowed
     define: tuple[tuple[str, str, str], ...] = ()
@@ -139,7 +139,7 @@ class Rule:
     order: int = 100  #: of overlapping matches the smaller order wins, then the larger match, then the name
     file: str = ""
 
-    def allowed(self, strop: bool) -> Rule | None:
+    def allowed(self, strop: bool) -> KernelRule | None:
         """The rule as it is offered where an import of Strop in the edited program is allowed, or not."""
         if strop and self.strop_use:
             return replace(self, use=self.strop_use, gain=self.strop_gain or self.gain)

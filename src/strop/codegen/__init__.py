@@ -1,0 +1,1 @@
+"""Scheduled nests as LLVM IR and object code."""

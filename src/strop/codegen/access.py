@@ -1,0 +1,609 @@
+"""Reading and writing elements: vector loads of every stride, guards, masks, data-dependent indices.
+
+How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a vector load, another constant a
+handful of scalar loads (or, where an unrolled loop walks over the neighbours, a square that is turned in registers), a
+pattern within one vector a shuffle, the rest a gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from strop.codegen import deinterleave
+from strop.codegen.addresses import Addresses
+from strop.codegen.builder import CONVERTED, MEMORY, constant, stored, type_of
+from strop.codegen.frame import Chunk, Frame
+from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE
+from strop.codegen.transpose import columns
+from strop.core.dtypes import SIZES
+from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, index_of
+from strop.loops.ir import Buffer, Expr, Guard, Load, loads
+
+FEWEST_TURNED = 4  # neighbours that are read one after the other, from which a square is turned in registers
+
+
+@dataclass(frozen=True)
+class SSAValue:
+    """An SSA value; lanes = 0 is a scalar, which broadcasts where a vector is wanted."""
+
+    name: str
+    dtype: str
+    lanes: int = 0
+
+
+@dataclass(frozen=True)
+class _Square:
+    """Vectors that unrolled loops write: their lanes far apart, elements of several maybe neighbours."""
+
+    buffer: Buffer
+    moving: Index
+    stride: int
+    lanes: int
+    active: int
+    depth: int
+
+
+class Access(Addresses):
+    """Loads and stores of one function. `evaluate` is how data-dependent indices get their value."""
+
+    def __init__(self, frame: Frame, read: frozenset[Buffer], written: frozenset[Buffer], status: str) -> None:
+        super().__init__(frame)
+        self.read = read
+        self.written = written
+        self.waiting: dict[_Square, dict[int, str]] = {}
+        self.status = status
+        self.hold_limit = 8
+        self.has_masks = True  # registers for them, so that part of a vector is stored as fast as all of it
+        self.evaluate: object = None
+
+    # ---- loads ----
+
+    def load(self, load: Load) -> SSAValue:
+        frame = self.frame
+        chunk = frame.chunk
+        if not load.buffer.size:
+            return self._read_nothing(load)
+        load = self._bind_indirect(load)
+        stride = self._stride(load.offset, chunk)
+        offset = frame.settle(load.offset)
+        guards = self._settled(load.guards)
+        moving_guards = chunk is not None and any(chunk.var in g.index.vars for g in load.guards)
+        if chunk is None or (stride == 0 and not moving_guards):
+            return self._scalar_load(load, offset, guards)
+        lanes = chunk.lanes
+        if stride == 1 and not load.guards:
+            if load.prefetch is not None:
+                self._prefetch(load.buffer, frame.settle(load.prefetch))
+            return self._vector_load(load.buffer, offset, chunk)
+        mask = self._mask(load.guards, chunk)
+        other = stored(load.dtype, load.other, lanes)
+        if stride == 1:
+            pointer = self.pointer(load.buffer, offset)
+            return SSAValue(self._masked_load(load.buffer, pointer, mask, lanes, other), load.dtype, lanes)
+        if stride is not None and not load.guards:
+            return (
+                self._interleaved_load(load.buffer, offset, stride, chunk)
+                or self._turned_load(load, stride, chunk)
+                or self._strided_load(load.buffer, offset, stride, chunk)
+            )
+        if not load.guards and (found := self._shuffled_load(load.buffer, load.offset, chunk)) is not None:
+            return found
+        return SSAValue(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
+
+    def _read_nothing(self, load: Load) -> SSAValue:
+        """A read of an empty buffer: past its edge, or at a data-dependent index, which then is out of range."""
+        if not load.guards:
+            self._report("true", 0, None, OUT_OF_RANGE)
+        return SSAValue(constant(load.dtype, load.other), load.dtype)
+
+    def _reusable(self, buffer: Buffer) -> bool:
+        return self.origin(buffer) not in self.written
+
+    def _scalar_load(self, load: Load, offset: Index, guards: tuple[Guard, ...]) -> SSAValue:
+        frame, buffer = self.frame, self.own(load.buffer)
+        key = ("load", buffer, offset, guards, load.other)
+        if self._reusable(buffer):
+            found = frame.find(key)
+            if found is not None:
+                return SSAValue(found, buffer.dtype)
+        if guards:
+            held = self._conjunction(guards)
+            pointer = self.pointer(buffer, offset)
+            start = "%nowhere" if frame.strip else self.pointers[buffer]
+            safe = frame.code.let(f"select i1 {held}, ptr {pointer}, ptr {start}")
+            raw = self._read(buffer, safe, 0)
+            name = frame.code.select(held, raw, constant(buffer.dtype, load.other), buffer.dtype, 0)
+            if self._reusable(buffer):
+                frame.scope.values[key] = name
+            return SSAValue(name, buffer.dtype)
+        return SSAValue(self._placed(buffer, offset, key, 0), buffer.dtype)
+
+    def _vector_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> SSAValue:
+        if chunk.partial and not self._whole_vector_fits(buffer, offset, chunk.lanes):
+            mask = self.lane_mask(chunk)
+            pointer = self.pointer(buffer, offset)
+            zeros = stored(buffer.dtype, 0, chunk.lanes)
+            return SSAValue(self._masked_load(buffer, pointer, mask, chunk.lanes, zeros), buffer.dtype, chunk.lanes)
+        key = ("vload", buffer, offset, chunk.lanes)
+        if self._reusable(buffer):
+            found = self.frame.find(key)
+            if found is not None:
+                return SSAValue(found, buffer.dtype, chunk.lanes)
+        return SSAValue(self._placed(buffer, offset, key, chunk.lanes), buffer.dtype, chunk.lanes)
+
+    def _placed(self, buffer: Buffer, offset: Index, key: tuple[object, ...], lanes: int) -> str:
+        """Load here, or once in an outer scope when nothing inside changes it and registers allow."""
+        frame = self.frame
+        if not self._reusable(buffer):
+            return self._read(buffer, self.pointer(buffer, offset), lanes)
+        depth = frame.depth_of(offset)
+        if buffer.space == "arena":
+            depth = max(depth, frame.strip)
+        if depth < frame.scope.depth:
+            if frame.scopes[depth].held >= self.hold_limit:
+                depth = frame.scope.depth
+            else:
+                frame.scopes[depth].held += 1
+        with frame.at(depth):
+            name = self._read(buffer, self.pointer(buffer, offset), lanes)
+            frame.scope.values[key] = name
+        return name
+
+    def _read(self, buffer: Buffer, pointer: str, lanes: int) -> str:
+        code = self.frame.code
+        kind = f"<{lanes} x {MEMORY[buffer.dtype]}>" if lanes else MEMORY[buffer.dtype]
+        raw = code.let(f"load {kind}, ptr {pointer}, align {SIZES[buffer.dtype]}")
+        return self._from_memory(raw, buffer.dtype, lanes)
+
+    def _from_memory(self, raw: str, dtype: str, lanes: int) -> str:
+        if dtype not in CONVERTED:
+            return raw
+        kind = f"<{lanes} x i8>" if lanes else "i8"
+        if dtype == "bool":
+            return self.frame.code.let(f"icmp ne {kind} {raw}, {'zeroinitializer' if lanes else '0'}")
+        return self.frame.code.let(f"{CONVERTED[dtype][0]} {kind} {raw} to {type_of(dtype, lanes)}")
+
+    def _prefetch(self, buffer: Buffer, offset: Index) -> None:
+        """Ask for a line; an address past the end does no harm."""
+        frame = self.frame
+        key = ("prefetch", buffer, offset)
+        if frame.find(key) is None:
+            frame.scope.values[key] = "asked"
+            pointer = self.pointer(buffer, offset)
+            frame.names.declared["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
+            frame.code.emit(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+
+    def _strided_load(self, buffer: Buffer, offset: Index, stride: int, chunk: Chunk) -> SSAValue:
+        code = self.frame.code
+        element, kind = MEMORY[buffer.dtype], f"<{chunk.lanes} x {MEMORY[buffer.dtype]}>"
+        vector = "zeroinitializer"
+        for lane in range(chunk.active):
+            pointer = self.pointer(buffer, offset + lane * stride)
+            one = code.let(f"load {element}, ptr {pointer}, align {SIZES[buffer.dtype]}")
+            vector = code.let(f"insertelement {kind} {vector}, {element} {one}, i64 {lane}")
+        return SSAValue(self._from_memory(vector, buffer.dtype, chunk.lanes), buffer.dtype, chunk.lanes)
+
+    def _interleaved_load(self, buffer: Buffer, offset: Index, stride: int, chunk: Chunk) -> SSAValue | None:
+        """One channel of pixels whose channels lie side by side: bytes are read whole and picked from each vector."""
+        frame, lanes = self.frame, chunk.lanes
+        if buffer.dtype not in CONVERTED or not 1 < stride <= deinterleave.MOST_CHANNELS or chunk.partial:
+            return None
+        key = ("interleaved", buffer, offset, stride, lanes)
+        found = frame.find(key) if self._reusable(buffer) else None
+        if found is None:
+            pointers = [self.pointer(buffer, offset + start) for start in deinterleave.starts(stride, lanes)]
+            vectors = [frame.code.let(f"load <{lanes} x i8>, ptr {pointer}, align 1") for pointer in pointers]
+            found = self._from_memory(deinterleave.deinterleaved(frame.code, vectors, lanes), buffer.dtype, lanes)
+            frame.scope.values[key] = found
+        return SSAValue(found, buffer.dtype, lanes)
+
+    def _turned_load(self, load: Load, stride: int, chunk: Chunk) -> SSAValue | None:
+        """Lanes far apart, whose neighbours an unrolled loop reads next: a square, of which this is one column."""
+        frame, buffer, lanes = self.frame, load.buffer, chunk.lanes
+        across = next((v for v in frame.unrolled if load.offset.coefficient(v) == 1), None)
+        if across is None or buffer.dtype == "bool" or not self._reusable(buffer):
+            return None
+        position = frame.bound[across]
+        assert isinstance(position, int)
+        column = position % lanes
+        count = min(lanes, frame.unrolled[across].extent - position + column)
+        if count < FEWEST_TURNED:
+            return None
+        corner = frame.settle(load.offset) - column
+        key = ("turned", buffer, corner, stride, chunk.active, lanes)
+        if frame.find((*key, column)) is None:
+            row = Chunk(chunk.var, 0, lanes, count)
+            rows = [self._vector_load(buffer, corner + i * stride, row).name for i in range(chunk.active)]
+            rows += ["poison"] * (lanes - chunk.active)
+            turned = columns(frame.code, rows, buffer.dtype)
+            frame.scope.values.update({(*key, i): name for i, name in enumerate(turned)})
+        found = frame.find((*key, column))
+        assert found is not None
+        return SSAValue(found, buffer.dtype, lanes)
+
+    def _shuffled_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> SSAValue | None:
+        """Lanes that read here and there within one vector, always in the same pattern: load it whole and shuffle."""
+        frame, lanes = self.frame, chunk.lanes
+        steps = None if has_indirect(offset) else offset.steps(chunk.var, chunk.first, chunk.active)
+        if steps is None or min(steps) < 0 or max(steps) >= lanes or buffer.dtype == "bool":
+            return None
+        start = frame.settle(offset)
+        # from a multiple of what is left over, so that neighbours share a line and the load does not cross one
+        back = start.const % (lanes - max(steps))
+        if start.bounds[0] < back:
+            back = 0
+        steps = tuple(step + back for step in steps)
+        whole = self._vector_load(buffer, start - back, replace(chunk, active=max(steps) + 1))
+        picks = (*steps, *(0 for _ in range(lanes - chunk.active)))
+        mixed = frame.code.shuffle(type_of(buffer.dtype, lanes), whole.name, "poison", picks)
+        return SSAValue(mixed, buffer.dtype, lanes)
+
+    def _masked_load(self, buffer: Buffer, pointer: str, mask: str, lanes: int, other: str) -> str:
+        frame, element = self.frame, MEMORY[buffer.dtype]
+        kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
+        name = f"@llvm.masked.load.v{lanes}{_suffix(buffer.dtype)}.p0"
+        frame.names.declared[f"declare {kind} {name}(ptr, i32, {mask_kind}, {kind})"] = None
+        raw = frame.code.let(
+            f"call {kind} {name}(ptr {pointer}, i32 {SIZES[buffer.dtype]}, {mask_kind} {mask}, {kind} {other})"
+        )
+        return self._from_memory(raw, buffer.dtype, lanes)
+
+    def _gather(self, buffer: Buffer, offset: Index, mask: str, chunk: Chunk, other: str) -> str:
+        frame, lanes, element = self.frame, chunk.lanes, MEMORY[buffer.dtype]
+        kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
+        offsets = self.lanes_of(offset)
+        pointers = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, <{lanes} x i64> {offsets}")
+        name = f"@llvm.masked.gather.v{lanes}{_suffix(buffer.dtype)}.v{lanes}p0"
+        frame.names.declared[f"declare {kind} {name}(<{lanes} x ptr>, i32, {mask_kind}, {kind})"] = None
+        raw = frame.code.let(
+            f"call {kind} {name}(<{lanes} x ptr> {pointers}, i32 {SIZES[buffer.dtype]}, "
+            f"{mask_kind} {mask}, {kind} {other})"
+        )
+        return self._from_memory(raw, buffer.dtype, lanes)
+
+    # ---- stores ----
+
+    def store(self, buffer: Buffer, offset_expr: Index, value: SSAValue, guards: tuple[Guard, ...] = ()) -> None:
+        """One element or one per lane. Where a guard fails for all, what is stored goes to a slot that nobody reads."""
+        frame, chunk = self.frame, self.frame.chunk
+        offset_expr = self.bind_in_index(offset_expr)
+        stride = self._stride(offset_expr, chunk)
+        offset = frame.settle(offset_expr)
+        element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        if chunk is None or stride == 0:
+            stored = self._to_memory(value)
+            pointer = self.pointer(buffer, offset)
+            if held := self._settled(guards):
+                pointer = self._or_nowhere(pointer, held)
+            frame.code.emit(f"store {element} {stored}, ptr {pointer}, align {align}")
+            return
+        lanes = chunk.lanes
+        value = self.widen(value, lanes)
+        stored = self._to_memory(value)
+        kind = f"<{lanes} x {element}>"
+        if stride == 1:
+            pointer = self.pointer(buffer, offset)
+            moving = tuple(guard for guard in guards if chunk.var in guard.index.vars and not self._holds(guard))
+            if alike := self._settled(tuple(guard for guard in guards if chunk.var not in guard.index.vars)):
+                pointer = self._or_nowhere(pointer, alike)
+            mask = self._mask(moving, chunk) if moving else None
+            self._vector_store(buffer, pointer, stored, chunk, mask)
+            return
+        if stride is not None and not self._settled(guards) and self._waits(buffer, offset, stride, stored):
+            return
+        offsets = None if stride is not None else self.lanes_of(offset_expr)
+        mask = self._mask(guards, chunk) if self._settled(guards) else None
+        for lane in range(chunk.active):
+            one = frame.code.let(f"extractelement {kind} {stored}, i64 {lane}")
+            if stride is not None:
+                pointer = self.pointer(buffer, offset + lane * stride)
+            else:
+                where = frame.code.let(f"extractelement <{lanes} x i64> {offsets}, i64 {lane}")
+                pointer = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, i64 {where}")
+            if mask is not None:
+                held_lane = frame.code.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
+                pointer = frame.code.let(f"select i1 {held_lane}, ptr {pointer}, ptr %nowhere")
+            frame.code.emit(f"store {element} {one}, ptr {pointer}, align {align}")
+
+    def _or_nowhere(self, pointer: str, guards: tuple[Guard, ...]) -> str:
+        """An address, or that of a slot that nobody reads: masks cost AVX2 cores of AMD many times as much."""
+        return self.frame.code.let(f"select i1 {self._conjunction(guards)}, ptr {pointer}, ptr %nowhere")
+
+    def _waits(self, buffer: Buffer, offset: Index, stride: int, stored: str) -> bool:
+        """Keep a vector inside unrolled loops until they end: by then its neighbours may be there (`flush`)."""
+        frame, chunk = self.frame, self.frame.chunk
+        assert chunk is not None
+        inside = any(one.depth == frame.scope.depth and one.extent > 1 for one in frame.unrolled.values())
+        if not inside or buffer in self.read or (buffer.dtype in CONVERTED and stride > deinterleave.MOST_CHANNELS):
+            return False
+        square = _Square(buffer, Index(offset.terms), stride, chunk.lanes, chunk.active, frame.scope.depth)
+        self.waiting.setdefault(square, {})[offset.const] = stored
+        return True
+
+    def flush(self) -> None:
+        """Write what waited for the unrolled loops of this scope to end: neighbours together."""
+        depth = self.frame.scope.depth
+        if any(one.depth == depth for one in self.frame.unrolled.values()):
+            return
+        for square in [square for square in self.waiting if square.depth == depth]:
+            held = self.waiting.pop(square)
+            places = sorted(held)
+            while places:
+                count = next((i for i in range(1, len(places)) if places[i] != places[0] + i), len(places))
+                count = min(count, square.lanes)
+                self._write_run(square, places[0], [held[place] for place in places[:count]])
+                places = places[count:]
+
+    def _write_run(self, square: _Square, first: int, vectors: Sequence[str]) -> None:
+        """Vectors whose elements are neighbours of each other: turned, or one by one where they are few."""
+        buffer, lanes, code = square.buffer, square.lanes, self.frame.code
+        element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        start = Index(square.moving.terms, first)
+        few = square.stride <= deinterleave.MOST_CHANNELS
+        if few and len(vectors) == square.stride and square.active == lanes:
+            for part, mixed in enumerate(deinterleave.interleaved(code, vectors, f"<{lanes} x {element}>", lanes)):
+                pointer = self.pointer(buffer, start + part * lanes)
+                code.emit(f"store <{lanes} x {element}> {mixed}, ptr {pointer}, align {align}")
+            return
+        turned = None
+        row = Chunk(Var("", lanes), 0, lanes, len(vectors))
+        if len(vectors) >= FEWEST_TURNED and buffer.dtype not in CONVERTED:
+            turned = columns(code, [*vectors, *("poison" for _ in range(lanes - len(vectors)))], buffer.dtype)
+        for lane in range(square.active):
+            offset = start + lane * square.stride
+            if turned is not None:
+                self._vector_store(buffer, self.pointer(buffer, offset), turned[lane], row, None)
+                continue
+            for place, vector in enumerate(vectors):
+                one = code.let(f"extractelement <{lanes} x {element}> {vector}, i64 {lane}")
+                code.emit(f"store {element} {one}, ptr {self.pointer(buffer, offset + place)}, align {align}")
+
+    def _vector_store(self, buffer: Buffer, pointer: str, stored: str, chunk: Chunk, mask: str | None) -> None:
+        """The active lanes of a vector, or those of a mask."""
+        frame, lanes, align = self.frame, chunk.lanes, SIZES[buffer.dtype]
+        kind, mask_kind = f"<{lanes} x {MEMORY[buffer.dtype]}>", type_of("bool", lanes)
+        if mask is None and not chunk.partial:
+            frame.code.emit(f"store {kind} {stored}, ptr {pointer}, align {align}")
+            return
+        if mask is None and not self.has_masks:
+            self._store_pieces(buffer, pointer, stored, chunk)
+            return
+        mask = mask or self.lane_mask(chunk)
+        name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
+        frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
+        frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
+
+    def _store_pieces(self, buffer: Buffer, pointer: str, stored: str, chunk: Chunk) -> None:
+        """The first lanes of a vector, four, two and one at a time: a masked store without mask registers takes a core
+        as long as a dozen of these."""
+        code, element, align = self.frame.code, MEMORY[buffer.dtype], SIZES[buffer.dtype]
+        kind, first = f"<{chunk.lanes} x {element}>", 0
+        while first < chunk.active:
+            size = 1 << (chunk.active - first).bit_length() - 1
+            if size == 1:
+                kept, part = element, code.let(f"extractelement {kind} {stored}, i64 {first}")
+            else:
+                kept, part = f"<{size} x {element}>", code.shuffle(kind, stored, "poison", range(first, first + size))
+            place = code.let(f"getelementptr {element}, ptr {pointer}, i64 {first}") if first else pointer
+            code.emit(f"store {kept} {part}, ptr {place}, align {align}")
+            first += size
+
+    def _settled(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """The guards that are still open, in some lane, once unrolled variables are numbers."""
+        return tuple(Guard(self.frame.settle(g.index), g.extent) for g in guards if not self._holds(g))
+
+    def _holds(self, guard: Guard) -> bool:
+        """Whether a guard holds here whatever the loops around do, in every lane."""
+        index, chunk = guard.index, self.frame.chunk
+        if chunk is not None and chunk.var in index.vars:
+            index = index.substitute({chunk.var: index_of(Var(f"{chunk.var.name}.lane", chunk.active)) + chunk.first})
+        return Guard(self.frame.settle(index), guard.extent).always
+
+    def _to_memory(self, value: SSAValue) -> str:
+        if value.dtype not in CONVERTED:
+            return value.name
+        kind = f"<{value.lanes} x i8>" if value.lanes else "i8"
+        narrowed = CONVERTED[value.dtype][1]
+        return self.frame.code.let(f"{narrowed} {type_of(value.dtype, value.lanes)} {value.name} to {kind}")
+
+    # ---- vectors and masks ----
+
+    def widen(self, value: SSAValue, lanes: int) -> SSAValue:
+        """A scalar in every lane."""
+        if value.lanes == lanes:
+            return value
+        frame = self.frame
+        key = ("splat", value.name, lanes)
+        found = frame.find(key)
+        if found is None:
+            found = frame.code.splat(value.name, value.dtype, lanes)
+            frame.scope.values[key] = found
+        return SSAValue(found, value.dtype, lanes)
+
+    def lanes_of(self, index: Index) -> str:
+        """An index as a vector of i64, one per lane of the current chunk."""
+        frame, chunk = self.frame, self.frame.chunk
+        assert chunk is not None
+        lanes = chunk.lanes
+        total = None
+        fixed = Index(tuple(t for t in index.terms if chunk.var not in Index((t,)).vars), index.const)
+        if fixed.terms or fixed.const:
+            total = frame.code.splat(frame.scalar(frame.settle(fixed)), "i64", lanes)
+        for atom, factor in index.terms:
+            if chunk.var not in Index(((atom, 1),)).vars:
+                continue
+            part = self._lanes_of_atom(atom, chunk)
+            if factor != 1:
+                part = frame.code.let(f"mul <{lanes} x i64> {part}, {constant('i64', factor, lanes)}")
+            total = part if total is None else frame.code.let(f"add <{lanes} x i64> {total}, {part}")
+        return total if total is not None else constant("i64", 0, lanes)
+
+    def _lanes_of_atom(self, atom: Var | Quotient | Remainder | Indirect, chunk: Chunk) -> str:
+        frame, lanes = self.frame, chunk.lanes
+        if isinstance(atom, Var):
+            return "<" + ", ".join(f"i64 {chunk.first + lane}" for lane in range(lanes)) + ">"
+        if isinstance(atom, Indirect):
+            return self._checked(atom, chunk)
+        inner = self.lanes_of(atom.of)
+        by = constant("i64", atom.by, lanes)
+        if atom.of.bounds[0] >= 0 and atom.of.bounds[1] < 2**31:
+            narrow = frame.code.let(f"trunc <{lanes} x i64> {inner} to <{lanes} x i32>")
+            opcode = "udiv" if isinstance(atom, Quotient) else "urem"
+            result = frame.code.let(f"{opcode} <{lanes} x i32> {narrow}, {constant('i32', atom.by, lanes)}")
+            return frame.code.let(f"zext <{lanes} x i32> {result} to <{lanes} x i64>")
+        quotient = frame.code.let(f"sdiv <{lanes} x i64> {inner}, {by}")
+        rest = frame.code.let(f"srem <{lanes} x i64> {inner}, {by}")
+        negative = frame.code.let(f"icmp slt <{lanes} x i64> {rest}, {constant('i64', 0, lanes)}")
+        if isinstance(atom, Quotient):
+            carry = frame.code.let(f"sext <{lanes} x i1> {negative} to <{lanes} x i64>")
+            return frame.code.let(f"add <{lanes} x i64> {quotient}, {carry}")
+        lifted = frame.code.let(f"add <{lanes} x i64> {rest}, {by}")
+        return frame.code.select(negative, lifted, rest, "i64", lanes)
+
+    def lane_mask(self, chunk: Chunk) -> str:
+        return "<" + ", ".join(f"i1 {'true' if i < chunk.active else 'false'}" for i in range(chunk.lanes)) + ">"
+
+    def _mask(self, guards: tuple[Guard, ...], chunk: Chunk) -> str:
+        """Active lanes for which every guard holds."""
+        frame, lanes = self.frame, chunk.lanes
+        mask = self.lane_mask(chunk)
+        for guard in guards:
+            if chunk.var in guard.index.vars:
+                inside = self._inside_lanes(self.lanes_of(guard.index), guard.extent, lanes)
+            else:
+                settled = Guard(frame.settle(guard.index), guard.extent)
+                if settled.always:
+                    continue
+                inside = frame.code.splat(self._inside(settled), "bool", lanes)
+            mask = frame.code.let(f"and <{lanes} x i1> {mask}, {inside}")
+        return mask
+
+    def _inside_lanes(self, index: str, extent: int, lanes: int) -> str:
+        return self.frame.code.let(f"icmp ult <{lanes} x i64> {index}, {constant('i64', extent, lanes)}")
+
+    def _inside(self, guard: Guard) -> str:
+        frame = self.frame
+        key = ("guard", guard)
+        found = frame.find(key)
+        if found is None:
+            if guard.index.is_const:
+                return "true" if 0 <= guard.index.const < guard.extent else "false"
+            with frame.at(frame.depth_of(guard.index)):
+                found = frame.code.let(f"icmp ult i64 {frame.scalar(guard.index)}, {guard.extent}")
+                frame.scope.values[key] = found
+        return found
+
+    def _conjunction(self, guards: tuple[Guard, ...]) -> str:
+        held = self._inside(guards[0])
+        for guard in guards[1:]:
+            held = self.frame.code.let(f"and i1 {held}, {self._inside(guard)}")
+        return held
+
+    def _whole_vector_fits(self, buffer: Buffer, offset: Index, lanes: int) -> bool:
+        """Whether reading all lanes stays inside the buffer wherever the loops are."""
+        return offset.bounds[1] + lanes <= buffer.size
+
+    def _stride(self, offset: Index, chunk: Chunk | None) -> int | None:
+        return 0 if chunk is None else offset.coefficient(chunk.var)
+
+    # ---- data-dependent indices ----
+
+    def _bind_indirect(self, load: Load) -> Load:
+        if not any(has_indirect(i) for i in (*load.index, *(g.index for g in load.guards))):
+            return load
+        index = tuple(self.bind_in_index(i) for i in load.index)
+        guards = tuple(Guard(self.bind_in_index(g.index), g.extent) for g in load.guards)
+        return Load(load.buffer, index, guards, load.other)
+
+    def bind_in_index(self, index: Index) -> Index:
+        """Replace data-dependent atoms that are the same in every lane by variables that hold their checked value."""
+        chunk = self.frame.chunk
+        if not has_indirect(index):
+            return index
+        result = Index(const=index.const)
+        for atom, factor in index.terms:
+            if isinstance(atom, Quotient):
+                part = self.bind_in_index(atom.of) // atom.by
+            elif isinstance(atom, Remainder):
+                part = self.bind_in_index(atom.of) % atom.by
+            elif not isinstance(atom, Indirect) or (chunk is not None and chunk.var in atom.value.vars):
+                part = Index(((atom, 1),))
+            else:
+                part = Index(((self._bound_variable(atom), 1),))
+            result = result + part * factor
+        return result
+
+    def _bound_variable(self, atom: Indirect) -> Var:
+        frame = self.frame
+        settled = _settle_expr(frame, atom.value)
+        key = ("indirect", settled, atom.extent)
+        lasting = all(self._reusable(load.buffer) for load in loads(settled))
+        found = frame.find(key) if lasting else None
+        if found is None:
+            found = self._checked(Indirect(settled, atom.extent, atom.sure), None)
+            frame.scope.values[key] = found
+        var = Var(f"@{found}", atom.extent)
+        frame.bound[var] = found
+        frame.home[var] = frame.scope.depth
+        return var
+
+    def _checked(self, atom: Indirect, chunk: Chunk | None) -> str:
+        """The value of a data-dependent index as i64, 0 where it is out of range (and the status says so)."""
+        frame, code = self.frame, self.frame.code
+        held = frame.chunk
+        frame.chunk = chunk
+        value: SSAValue = self.evaluate(atom.value)  # type: ignore[operator]
+        frame.chunk = held
+        lanes = chunk.lanes if chunk else 0
+        if lanes:
+            value = self.widen(value, lanes)
+        name = value.name
+        if value.dtype != "i64":
+            name = code.convert("zext" if atom.sure else "sext", name, value.dtype, "i64", lanes)
+        if atom.sure:
+            return name
+        bad = code.let(f"icmp uge {type_of('i64', lanes)} {name}, {constant('i64', atom.extent, lanes)}")
+        self._report(bad, lanes, chunk, OUT_OF_RANGE)
+        return code.select(bad, constant("i64", 0, lanes), name, "i64", lanes)
+
+    def watch(self, value: SSAValue) -> None:
+        """Let the status say so where an element is NaN."""
+        chunk = self.frame.chunk if value.lanes else None
+        kind = type_of(value.dtype, value.lanes)
+        bad = self.frame.code.let(f"fcmp uno {kind} {value.name}, {value.name}")
+        self._report(bad, value.lanes, chunk, NOT_FINITE)
+
+    def _report(self, bad: str, lanes: int, chunk: Chunk | None, byte: int) -> None:
+        """Set a byte of the status where some element is bad; lanes of no element do not count."""
+        frame, code = self.frame, self.frame.code
+        if lanes:
+            assert chunk is not None
+            counted = code.let(f"and <{lanes} x i1> {bad}, {self.lane_mask(chunk)}")
+            reduce_name = f"@llvm.vector.reduce.or.v{lanes}i1"
+            frame.names.declared[f"declare i1 {reduce_name}(<{lanes} x i1>)"] = None
+            bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
+        outermost, key = frame.scopes[0], ("status", byte)
+        if key not in outermost.hoisted:
+            place = outermost.hoist.let(f"getelementptr inbounds i8, ptr {self.status}, i64 {byte}")
+            outermost.hoisted[key] = place
+            outermost.hoisted["unreported", byte] = outermost.hoist.let("alloca i8, align 1")
+        place, nowhere = outermost.hoisted[key], outermost.hoisted["unreported", byte]
+        code.emit(f"store i8 1, ptr {code.let(f'select i1 {bad}, ptr {place}, ptr {nowhere}')}, align 1")
+
+
+def _settle_expr(frame: Frame, expr: Expr) -> Expr:
+    known = {v: Index(const=n) for v in expr.vars if isinstance(n := frame.bound.get(v), int)}
+    return expr.substitute(known) if known else expr
+
+
+def has_indirect(index: Index) -> bool:
+    """Whether a data-dependent value takes part, at any depth."""
+    return any(
+        isinstance(atom, Indirect) or (isinstance(atom, (Quotient, Remainder)) and has_indirect(atom.of))
+        for atom, _ in index.terms
+    )
+
+
+def _suffix(dtype: str) -> str:
+    return "i8" if dtype in CONVERTED else dtype

@@ -1,0 +1,529 @@
+"""A scheduled nest becomes one LLVM function.
+
+The emitter follows the nest: serial loops become loops, unrolled and vector loops are expanded, the threads loop is
+split over a parallel region. Scratch whose indices are all known when expanded lives in SSA values (phi nodes around
+loops); other scratch is memory. No operator is known here, only loops, reads, expressions and writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strop.codegen.access import Access, SSAValue
+from strop.codegen.builder import CodeBlock, constant, literal, type_of
+from strop.codegen.frame import Chunk, Expanded, Frame
+from strop.codegen.math.byte_products import accumulate
+from strop.codegen.math.functions import FUNCTIONS, convert
+from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
+from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TABLE, meeting
+from strop.codegen.unroll_order import by_place
+from strop.loops.index import Index
+from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
+from strop.loops.passes.primitives import in_parts, step_parts
+from strop.target.description import Target, narrowest
+
+STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
+
+
+@dataclass(frozen=True)
+class Function:
+    """One emitted nest: its text, the buffers it takes in order, and the scratch that each thread needs."""
+
+    name: str
+    text: str
+    declarations: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    scratch_bytes: int
+    threaded: bool  # whether it is a job that threads share, which takes its arguments in a table
+    together: bool  # whether they meet in it
+    ranged: bool  # whether it takes the bounds of its strip loop too
+
+    @property
+    def kinds(self) -> list[str]:
+        """Types of its arguments."""
+        return ["ptr"] * (len(self.buffers) + 1) + ["i64"] * (2 * self.ranged)
+
+    @property
+    def declaration(self) -> str:
+        if self.threaded:
+            return f"declare void @{self.name}.job(ptr, i64, i64)"
+        return f"declare void @{self.name}({', '.join(self.kinds)})"
+
+
+def emit(nest: Nest, name: str, target: Target) -> Function:
+    """The LLVM function of a scheduled nest."""
+    emitter = _Emitter(nest, name, target)
+    made = emitter.function()
+    emitter.access.evaluate = None  # which holds the emitter: both, and the nest, are gone without a collection
+    return made
+
+
+class _Emitter:
+    def __init__(self, nest: Nest, name: str, target: Target) -> None:
+        self.nest = nest
+        self.name = name
+        self.target = target
+        self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
+        self.frame = Frame()
+        self.cells: dict[tuple[Buffer, tuple[int, ...]], SSAValue] = {}
+        self.together = _taken_together(nest)
+        self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
+        self.access = Access(self.frame, _looked_at(nest), frozenset(store.target for store in nest.stores), "%status")
+        self.access.hold_limit = target.vector_registers // 3
+        self.access.has_masks = target.has_masks
+        self.access.evaluate = self.value
+        if target.has_masks:
+            self.access.apart = _summed_in_pairs(nest)
+        self.scratch_bytes = 0
+        self.lanes = target.lanes(vector_dtype(nest))
+        self.threaded = self.together or _divided(nest)
+        self.ranged = any(loop.mode == "strip" for loop in nest.all_loops)
+
+    # ---- the function ----
+
+    def function(self) -> Function:
+        frame = self.frame
+        head = frame.new_block()
+        frame.open_scope()
+        entry = frame.scopes[0].hoist
+        table = [f"%table{i}" for i in range(TABLE)]
+        for i, slot in enumerate(table):
+            entry.emit(f"{slot} = getelementptr inbounds ptr, ptr %ctx, i64 {i}")
+        entry.emit(f"%status = load ptr, ptr {table[STATUS]}, align 8")
+        for i, buffer in enumerate(self.buffers):
+            self.access.pointers[buffer] = f"%b{i}"
+        guarded = any(load.guards for store in self.nest.stores for load in loads(store))
+        if any(store.guards for store in self.nest.stores) or (self.ranged and guarded):
+            entry.emit(f"%nowhere = alloca [{LONGEST_VECTOR} x i64], align 64")
+        self._place_scratch(entry, table)
+        self._nest(self.nest, self.nest.loops)
+        frame.code.emit("ret void")
+        if self.threaded:
+            head.lines.append(f"define void @{self.name}.job(ptr %pack, i64 %tid, i64 %team) #0 {{")
+            head.lines.append("entry:")
+            head.emit("%ctx = load ptr, ptr %pack, align 8")
+            for i in range(len(self.buffers)):
+                head.emit(f"%pack{i} = getelementptr inbounds ptr, ptr %pack, i64 {i + 1}")
+                head.emit(f"%b{i} = load ptr, ptr %pack{i}, align 8")
+        else:
+            bounds = ["i64 %low", "i64 %high"] if self.ranged else []
+            arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers))), *bounds])
+            head.lines.append(f"define void @{self.name}({arguments}) #0 {{")
+            head.lines.append("entry:")
+        lines = [line for block in frame.blocks for line in block.lines]
+        text = "\n".join([*lines, "}"])
+        declared = tuple(frame.names.declared) + (meeting(self.target) if self.together else ())
+        about = self.scratch_bytes, self.threaded, self.together, self.ranged
+        return Function(self.name, text, declared, self.buffers, *about)
+
+    def _bounds(self, loop: Loop) -> tuple[str, str]:
+        """Where a loop starts and ends."""
+        if loop.mode == "threads":
+            return self._share(loop.extent)
+        if loop.mode != "strip":
+            return "0", str(loop.extent)
+        code = self.frame.code
+        for name in ("smax", "smin"):
+            self.frame.names.declared[f"declare i64 @llvm.{name}.i64(i64, i64)"] = None
+        counted = [code.let(f"sub i64 {end}, {loop.first}") for end in ("%low", "%high")]
+        low, high = (code.let(f"call i64 @llvm.smax.i64(i64 {end}, i64 0)") for end in counted)
+        return low, code.let(f"call i64 @llvm.smin.i64(i64 {high}, i64 {loop.extent})")
+
+    def _share(self, extent: int) -> tuple[str, str]:
+        """The part of a loop that this thread takes."""
+        code = self.frame.code
+        start = code.let(f"mul i64 %tid, {extent}")
+        end = code.let(f"add i64 {start}, {extent}")
+        return code.let(f"udiv i64 {start}, %team"), code.let(f"udiv i64 {end}, %team")
+
+    def _place_scratch(self, entry: CodeBlock, table: list[str]) -> None:
+        in_memory = [s for s in self.nest.all_scratch if s not in self.registers]
+        shared = self.nest.scratch if self.together else ()
+        for i, buffer in enumerate(in_memory):
+            if buffer.bytes <= STACK_LIMIT and buffer not in shared:
+                entry.emit(f"%stack{i} = alloca [{max(buffer.bytes, 1)} x i8], align 64")
+                self.access.pointers[buffer] = f"%stack{i}"
+                continue
+            if not self.scratch_bytes:
+                entry.emit(f"%scratch.base = load ptr, ptr {table[SCRATCH]}, align 8")
+                if self.threaded:
+                    entry.emit(f"%scratch.stride = load i64, ptr {table[SCRATCH_STRIDE]}, align 8")
+                    entry.emit("%scratch.skip = mul i64 %tid, %scratch.stride")
+                    entry.emit("%scratch = getelementptr inbounds i8, ptr %scratch.base, i64 %scratch.skip")
+                else:
+                    entry.emit("%scratch = getelementptr inbounds i8, ptr %scratch.base, i64 0")
+            base = "%scratch.base" if buffer in shared else "%scratch"
+            entry.emit(f"%room{i} = getelementptr inbounds i8, ptr {base}, i64 {self.scratch_bytes}")
+            self.access.pointers[buffer] = f"%room{i}"
+            self.scratch_bytes += (buffer.bytes + 63) // 64 * 64
+
+    # ---- loops ----
+
+    def _nest(self, nest: Nest, loops: tuple[Loop, ...]) -> None:
+        if not loops:
+            if self.together and nest is self.nest:
+                for part in step_parts(nest):
+                    self._together(part)
+                return
+            for item in nest.body:
+                if isinstance(item, Store):
+                    self._store(item)
+                else:
+                    self._nest(item, item.loops)
+            if nest.scratch:
+                self.cells = {key: cell for key, cell in self.cells.items() if key[0] not in nest.scratch}
+            return
+        loop, rest = loops[0], loops[1:]
+        frame = self.frame
+        if not loop.extent:
+            return
+        if loops == nest.loops and (sorted_out := by_place(nest, self.registers, self.lanes)) is not None:
+            store, vector, order = sorted_out
+            for at in order:
+                frame.bound.update(at)
+                self._take(vector, at[vector.var])
+                self._store(store)
+            frame.chunk = None
+            return
+        if mode(loop) == "unroll":
+            frame.unrolled[loop.var] = Expanded(loop.extent, frame.scope.depth)
+            for step in range(loop.extent):
+                frame.bound[loop.var] = step
+                self._nest(nest, rest)
+            del frame.unrolled[loop.var]
+            self.access.flush()
+            return
+        if loop.mode == "vector":
+            self._vector_loop(nest, loop, rest)
+            return
+        self._loop(nest, loop, rest)
+
+    def _together(self, item: Store | Nest) -> None:
+        """A part that is divided among the threads or done by the first; then they meet."""
+        if isinstance(item, Nest) and _divided(item):
+            self._nest(item, item.loops)
+        else:
+            self._by_first_thread(item)
+        self.frame.code.emit(f"call void {MEET}(ptr %ctx, i64 %team)")
+
+    def _by_first_thread(self, item: Store | Nest) -> None:
+        frame = self.frame
+        body, done = frame.names.label("first"), frame.names.label("done")
+        first = frame.code.let("icmp eq i64 %tid, 0")
+        frame.code.emit(f"br i1 {first}, label %{body}, label %{done}")
+        frame.new_block().lines.append(f"{body}:")
+        frame.label = body
+        frame.open_scope()
+        if isinstance(item, Store):
+            self._store(item)
+        else:
+            self._nest(item, item.loops)
+        frame.code.emit(f"br label %{done}")
+        frame.close_scope()
+        frame.code.lines.append(f"{done}:")
+        frame.label = done
+
+    def _vector_loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
+        frame = self.frame
+        if frame.chunk is not None:
+            raise AssertionError(f"{nest.name}: vector loop {loop.name} inside vector loop {frame.chunk.var.name}")
+        if not rest and loop.extent % self.lanes == 0 and _folds(nest, loop):
+            self._fold(nest, loop)
+            return
+        for first in range(0, loop.extent, self.lanes):
+            self._take(loop, first)
+            self._nest(nest, rest)
+        frame.chunk = None
+
+    def _take(self, loop: Loop, first: int) -> None:
+        """Bind the part of a vector loop that one instruction covers."""
+        active = min(self.lanes, loop.extent - first)
+        self.frame.bound[loop.var] = first
+        self.frame.chunk = Chunk(loop.var, first, narrowest(active, self.lanes), active)
+
+    def _fold(self, nest: Nest, loop: Loop) -> None:
+        """Whole vectors that are combined into single elements: with each other first, then across their lanes."""
+        for store in nest.stores:
+            assert store.reduce is not None
+            found: list[SSAValue] = []
+            for first in range(0, loop.extent, self.lanes):
+                self._take(loop, first)
+                found.append(self.access.widen(self.value(store.value), self.lanes))
+            while len(found) > 1:
+                halves = zip(found[::2], found[1::2])
+                found = [self._combine(store.reduce, *pair) for pair in halves] + found[len(found) // 2 * 2 :]
+            self._write(store, self._combine(store.reduce, self._current(store), self._across(store, found[0])))
+        self.frame.chunk = None
+
+    def _loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
+        """A loop that stays a loop; register scratch that its body changes goes around in phi nodes."""
+        frame = self.frame
+        divided = loop.mode in ("threads", "strip")
+        low, high = self._bounds(loop)
+        body, done = frame.names.label("loop"), frame.names.label("done")
+        before = frame.label
+        if divided:
+            some = frame.code.let(f"icmp ult i64 {low}, {high}")
+            frame.code.emit(f"br i1 {some}, label %{body}, label %{done}")
+        else:
+            frame.code.emit(f"br label %{body}")
+        changed = {s.target for s in nest.stores if s.target in self.registers}
+        carried = [key for key in self.cells if key[0] in changed]
+        known = frozenset(self.cells)
+        head = frame.new_block()
+        counter = frame.names.fresh("i")
+        entering = {key: self.cells[key] for key in carried}
+        for key in carried:
+            old = self.cells[key]
+            self.cells[key] = SSAValue(frame.names.fresh("p"), old.dtype, old.lanes)
+        phis = {key: self.cells[key] for key in carried}
+        frame.label = body
+        frame.open_scope()
+        frame.bound[loop.var] = counter
+        frame.home[loop.var] = frame.scope.depth
+        outside = frame.strip
+        if loop.mode == "strip":
+            frame.strip = frame.scope.depth
+        self._nest(nest, rest)
+        frame.strip = outside
+        following = frame.code.let(f"add nuw nsw i64 {counter}, 1")
+        more = frame.code.let(f"icmp ult i64 {following}, {high}")
+        if loop.until:
+            last_one = nest.stores[-1]
+            stop = self.value(Load(last_one.target, last_one.index)).name
+            more = frame.code.let(f"select i1 {stop}, i1 false, i1 {more}")
+        last = frame.label
+        frame.code.emit(f"br i1 {more}, label %{body}, label %{done}")
+        head.lines.append(f"{body}:")
+        head.emit(f"{counter} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]")
+        for key in carried:
+            start, now = entering[key], self.cells[key]
+            kind = type_of(start.dtype, start.lanes)
+            head.emit(f"{phis[key].name} = phi {kind} [ {start.name}, %{before} ], [ {now.name}, %{last} ]")
+        self.cells = {key: cell for key, cell in self.cells.items() if key in known}
+        frame.close_scope()
+        frame.code.lines.append(f"{done}:")
+        frame.label = done
+
+    # ---- statements ----
+
+    def _store(self, store: Store) -> None:
+        chunk = self.frame.chunk
+        across = chunk is not None and not any(chunk.var in i.vars for i in store.index)
+        if across and store.reduce is None and chunk is not None and chunk.var in store.value.vars:
+            raise AssertionError(f"{self.name}: `{store}` writes one element from every lane of {chunk.var.name}")
+        if store.reduce is None:
+            self._write(store, self.value(store.value))
+            return
+        if across and chunk is not None:
+            value = self._horizontal(store, chunk)
+            current = self._current(store)
+            self._write(store, self._combine(store.reduce, current, value))
+            return
+        current = self._current(store)
+        if store.reduce == "sum" and store.value.dtype in ("f32", "f64") and _is_product(store.value):
+            assert isinstance(store.value, Apply)
+            a, b = map(self.value, store.value.args)
+            self._write(store, self._fma(a, b, current))
+            return
+        if store.reduce == "sum" and isinstance(store.value, Apply) and store.value.op == "dot4":
+            a, b = map(self.value, store.value.args)
+            self._write(store, self._byte_products(a, b, current))
+            return
+        # the new value first: whether it is NaN is asked of the first operand of a maximum, and what was just loaded
+        # from where the result goes would make x86 store through a mask
+        self._write(store, self._combine(store.reduce, self.value(store.value), current))
+
+    def _horizontal(self, store: Store, chunk: Chunk) -> SSAValue:
+        """All active lanes of a value combined into a scalar."""
+        assert store.reduce is not None
+        dtype = store.value.dtype
+        value = self.access.widen(self.value(store.value), chunk.lanes)
+        code = self.frame.code
+        if chunk.partial:
+            rest = constant(dtype, neutral(store.reduce, dtype), chunk.lanes)
+            mask = self.access.lane_mask(chunk)
+            value = SSAValue(code.select(mask, value.name, rest, dtype, chunk.lanes), dtype, chunk.lanes)
+        return self._across(store, value)
+
+    def _across(self, store: Store, value: SSAValue) -> SSAValue:
+        """All lanes of a value combined into a scalar."""
+        assert store.reduce is not None
+        code, dtype, lanes = self.frame.code, value.dtype, value.lanes
+        while lanes > 1:
+            half = lanes // 2
+            kind = type_of(dtype, lanes)
+            halves = (range(half), range(half, lanes))
+            a, b = (SSAValue(code.shuffle(kind, value.name, "poison", part), dtype, half) for part in halves)
+            value = self._combine(store.reduce, a, b)
+            lanes = half
+        return SSAValue(code.let(f"extractelement <1 x {type_of(dtype)}> {value.name}, i64 0"), dtype, 0)
+
+    def _combine(self, reduce: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self._call(REDUCTIONS[reduce], (a, b), a.dtype)
+
+    def _cell(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[int, ...]]:
+        return buffer, tuple(self.frame.settle(i).const for i in index)
+
+    def _current(self, store: Store) -> SSAValue:
+        if store.target in self.registers:
+            return self.cells[self._cell(store.target, store.index)]
+        return self.access.load(Load(store.target, store.index))
+
+    def _write(self, store: Store, value: SSAValue) -> None:
+        chunk = self.frame.chunk
+        if store.target not in self.registers:
+            self.access.store(store.target, store.offset, value, store.guards)
+            return
+        key = self._cell(store.target, store.index)
+        if chunk is not None and any(chunk.var in i.vars for i in store.index):
+            value = self.access.widen(value, chunk.lanes)
+            if chunk.partial and self._idle_lanes_matter(store, chunk) and key in self.cells:
+                # the idle lanes are elements of their own: they keep what they hold
+                mask, old = self.access.lane_mask(chunk), self.cells[key].name
+                value = SSAValue(
+                    self.frame.code.select(mask, value.name, old, value.dtype, value.lanes), value.dtype, value.lanes
+                )
+        self.cells[key] = value
+
+    def _idle_lanes_matter(self, store: Store, chunk: Chunk) -> bool:
+        """Whether the lanes past the end of a partial chunk are elements of the target."""
+        for part, extent in zip(store.index, store.target.shape):
+            if chunk.var in part.vars:
+                return self.frame.settle(part).const + chunk.active < extent
+        return False
+
+    # ---- expressions ----
+
+    def value(self, expr: Expr) -> SSAValue:
+        if isinstance(expr, Const):
+            return SSAValue(literal(expr.dtype, expr.value), expr.dtype)
+        if isinstance(expr, Load):
+            if expr.buffer in self.registers:
+                return self.cells[self._cell(expr.buffer, expr.index)]
+            return self.access.load(expr)
+        if isinstance(expr, Number):
+            return self._number(expr)
+        return self._apply(expr)
+
+    def _number(self, expr: Number) -> SSAValue:
+        frame, chunk = self.frame, self.frame.chunk
+        index = self.access.bind_in_index(expr.index)
+        if chunk is not None and chunk.var in index.vars:
+            value = SSAValue(self.access.lanes_of(index), "i64", chunk.lanes)
+        else:
+            value = SSAValue(frame.scalar(frame.settle(index)), "i64")
+        name = convert(frame.code, value.name, "i64", expr.dtype, value.lanes)
+        return SSAValue(name, expr.dtype, value.lanes)
+
+    def _apply(self, expr: Apply) -> SSAValue:
+        if expr.op in ("add", "sub") and expr.dtype in ("f32", "f64"):
+            contracted = self._contracted(expr)
+            if contracted is not None:
+                return contracted
+        args = tuple(map(self.value, expr.args))
+        if expr.op == "watch":
+            self.access.watch(args[0])
+            return args[0]
+        return self._call(expr.op, args, expr.dtype)
+
+    def _contracted(self, expr: Apply) -> SSAValue | None:
+        """A product that is added or subtracted, in one rounding; None where there is no product."""
+        left, right = expr.args
+        minus = expr.op == "sub"
+        if isinstance(left, Apply) and _is_product(left):
+            a, b = map(self.value, left.args)
+            other = self.value(right)
+            return self._fma(a, b, self._negative(other) if minus else other)
+        if isinstance(right, Apply) and _is_product(right):
+            a, b = map(self.value, right.args)
+            return self._fma(self._negative(a) if minus else a, b, self.value(left))
+        return None
+
+    def _negative(self, value: SSAValue) -> SSAValue:
+        return self._call("neg", (value,), value.dtype)
+
+    def _call(self, op: str, args: tuple[SSAValue, ...], dtype: str) -> SSAValue:
+        code = self.frame.code
+        lanes = max(a.lanes for a in args)
+        names = [self._broadcast(a, lanes) for a in args]
+        key = ("apply", op, tuple(names), dtype, lanes)
+        found = self.frame.scope.values.get(key)
+        if found is not None:
+            return SSAValue(found, dtype, lanes)
+        if op == "where":
+            name = code.select(names[0], names[1], names[2], dtype, lanes)
+        elif op == "cast":
+            name = convert(code, names[0], args[0].dtype, dtype, lanes)
+        else:
+            name = FUNCTIONS[op](code, *names, args[-1].dtype, lanes)
+        self.frame.scope.values[key] = name
+        return SSAValue(name, dtype, lanes)
+
+    def _fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        lanes = max(a.lanes, b.lanes, c.lanes)
+        names = [self._broadcast(v, lanes) for v in (a, b, c)]
+        # rounded once where the machine has an instruction for it, and not by a call of fmaf where it has none
+        return SSAValue(self.frame.code.call("llvm.fmuladd", a.dtype, lanes, *names), a.dtype, lanes)
+
+    def _byte_products(self, a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+        lanes = max(a.lanes, b.lanes, total.lanes)
+        x, y, start = (self._broadcast(v, lanes) for v in (a, b, total))
+        return SSAValue(accumulate(self.frame, self.target.byte_products, x, y, start, lanes), "i32", lanes)
+
+    def _broadcast(self, value: SSAValue, lanes: int) -> str:
+        if value.lanes == lanes:
+            return value.name
+        if not value.name.startswith("%"):
+            return f"splat ({type_of(value.dtype)} {value.name})"
+        return self.access.widen(value, lanes).name
+
+
+def _looked_at(nest: Nest) -> frozenset[Buffer]:
+    """Buffers whose elements the nest itself may need again: what it writes to them cannot wait."""
+    summed = (store.target for store in nest.stores if store.reduce)
+    return frozenset((*nest.reads, *nest.all_scratch, *summed))
+
+
+def _folds(nest: Nest, loop: Loop) -> bool:
+    """Whether a nest does nothing but combine all elements along a loop, into places that do not move with it."""
+    return all(
+        isinstance(item, Store) and item.reduce and not item.guards and not any(loop.var in i.vars for i in item.index)
+        for item in nest.body
+    )
+
+
+def _summed_in_pairs(nest: Nest) -> frozenset[Buffer]:
+    """Scratch whose elements are added to what they are multiplied by: additions and products keep every port busy."""
+    factors = [
+        factor
+        for store in nest.stores
+        if store.reduce == "sum" and isinstance(store.value, Apply) and _is_product(store.value)
+        for factor in store.value.args
+        if isinstance(factor, Apply) and factor.op in ("add", "sub")
+    ]
+    terms = [term for factor in factors for term in factor.args if isinstance(term, Load)]
+    return frozenset(term.buffer for term in terms if term.buffer.space == "scratch")
+
+
+def _is_product(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and expr.op == "mul"
+
+
+def _divided(nest: Nest) -> bool:
+    """Whether threads share the iterations of a loop; one that runs once has nothing to share."""
+    return any(loop.mode == "threads" and loop.extent > 1 for loop in nest.loops)
+
+
+def _taken_together(nest: Nest) -> bool:
+    """Whether threads take the parts of a nest together, each divided among them, and meet in between."""
+    return in_parts(nest) and any(isinstance(item, Nest) and _divided(item) for item in step_parts(nest))
+
+
+def vector_dtype(nest: Nest) -> str:
+    """The element type that decides how many lanes a nest's vectors have; wider values take several registers."""
+    found = {store.target.dtype for store in nest.stores}
+    for store in nest.stores:
+        found.add(store.value.dtype)
+        found.update(load.dtype for load in loads(store))
+    return "f64" if not found & {"f32", "i32"} and found & {"f64", "i64"} else "f32"

@@ -1,0 +1,328 @@
+"""The compiler on one screen: an operator graph in, object code and a list of steps out.
+
+    graph → simplify → lower → fuse → plan → emit → object code
+
+What comes out is plain data (`Artifact`), which is stored under the hash of what it depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from strop.codegen import object_code
+from strop.codegen.module import BufferPlaces, Functions, build_module, function_text
+from strop.core.cache import Cache
+from strop.core.extensions import registry
+from strop.core.garbage import short_lived
+from strop.core.journal import Journal
+from strop.core.memoize import forget
+from strop.core.options import Options
+from strop.core.passes import Pass
+from strop.core.problem import Problem
+from strop.driver import artifact_format
+from strop.driver.artifact import (
+    About,
+    Argument,
+    Artifact,
+    ConstantValues,
+    InArena,
+    InPacked,
+    LibraryStep,
+    NativeStep,
+    Output,
+    PackedTensor,
+    ParameterSection,
+    Slot,
+    native_entry,
+)
+from strop.driver.cache_key import cache_key
+from strop.graph.ir import Graph, Type
+from strop.loops.calls import Call
+from strop.loops.ir import Buffer, Nest, watches
+from strop.loops.lowered import LibraryCall, Lowered
+from strop.schedule import planners
+from strop.schedule.memory import room
+from strop.schedule.planners import PIPELINE, Hooks, planned
+from strop.schedule.program import Plan, Program
+from strop.schedule.sliding_window import InterleavedCalls
+from strop.target import host
+from strop.target.description import Target
+
+
+@dataclass
+class Stages:
+    """Everything on the way, for people who look inside."""
+
+    programs: Mapping[str, Program]  # after each step of the pipeline
+    parts: tuple[str, ...] = ()  # LLVM text
+
+    @property
+    def program(self) -> Program:
+        """As it is after the last step."""
+        return list(self.programs.values())[-1]
+
+    @property
+    def graph(self) -> Graph:
+        return self.program.graph
+
+    @property
+    def lowered(self) -> Lowered:
+        """Nests after fusion, before layouts and schedules."""
+        return self.programs["fuse"].nests
+
+    @property
+    def plan(self) -> Plan:
+        return self.program.plan
+
+
+EMULATED = "@host"  # after a target's name: planned for that machine, in instructions of this one
+
+
+def target_for(options: Options) -> Target:
+    registry.load()
+    if not options.target:
+        return host.host()
+    if options.target.endswith(EMULATED):
+        return Target.find(options.target.removesuffix(EMULATED)).emulated_on(host.described_host())
+    return Target.find(options.target)
+
+
+def compile_graph(
+    graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
+) -> Artifact:
+    """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
+    stages of one that was not found there.
+
+    Nothing is measured here, whatever the options say: `runtime.measure` has a key of its own.
+    """
+    target = target_for(options)
+    cache = Cache(journal=journal) if options.cache else None
+    key = cache_key(graph, target, replace(options, measure=0.0), threads)
+    compiled = stored(cache, key) if cache is not None and not options.check else None
+    if compiled is None:
+        with short_lived():
+            data = _made(graph, target, options, journal, threads, inspect)
+        compiled = artifact_format.from_bytes(data)  # its objects lie together, not among those that are gone by now
+        if cache is not None:
+            cache.put(key, data)
+    tell_memory(compiled, journal)
+    return compiled
+
+
+def _made(
+    graph: Graph,
+    target: Target,
+    options: Options,
+    journal: Journal,
+    threads: int,
+    inspect: Callable[[Stages], None] | None,
+) -> bytes:
+    stages = run_stages(graph, target, options, journal, threads)
+    data = artifact_format.to_bytes(generate(stages, target, journal))
+    if inspect is not None:
+        inspect(stages)
+    forget()
+    return data
+
+
+def tell_memory(compiled: Artifact, journal: Journal) -> None:
+    journal.add("note", "memory", compiled.memory, arena_bytes=compiled.arena_bytes, packed_bytes=compiled.packed_bytes)
+
+
+def stored(cache: Cache, key: str) -> Artifact | None:
+    """The program that the cache holds; where it holds something else, that is deleted and the journal says so."""
+    data = cache.get(key)
+    if data is None:
+        return None
+    try:
+        return artifact_format.from_bytes(data)
+    except Problem as problem:
+        cache.discard(key, f"cannot be used ({problem.message})")
+        return None
+
+
+def run_stages(
+    graph: Graph, target: Target, options: Options, journal: Journal, threads: int, edits: Sequence[Pass] = ()
+) -> Stages:
+    """Every step before code generation. Under `check`, what each made is verified. `edits` are passes by hand."""
+    program = Program.of(graph, target, threads, options)
+    if options.check:
+        program.verify("capture")
+    return Stages({"capture": program, **planned(program, journal, edits)})
+
+
+def plan_nests(
+    lowered: Lowered, target: Target, options: Options, journal: Journal, threads: int, edits: Sequence[Pass] = ()
+) -> Stages:
+    """The same for nests that are there already, from fused nests on: our own, which extensions leave alone."""
+    program = Program.of(Graph((), (), ()), target, threads, options, lowered)
+    return Stages({"fuse": program, **planned(program, journal, edits, "hoist", pipeline=PIPELINE)})
+
+
+def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass], hooks: Hooks | None = None) -> Stages:
+    """The stages of a program without passes by hand, with these: from the first step on that they or hooks reach."""
+    levels = {one.level for one in edits}
+    hooked = hooks.first() if hooks else None
+    steps = planners.steps()
+    first = next((step.name for step in steps if step.level in levels or step.name == hooked), None)
+    if first is None:
+        return stages
+    order = ["capture", *(step.name for step in steps)]
+    before = {name: stages.programs[name] for name in order[: order.index(first)] if name in stages.programs}
+    if not before:
+        raise Problem("STR301", f"{edits[0]}: there is no graph, only nests")
+    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks)})
+
+
+#: does nothing; what calling it costs is what calling any entry costs
+IDLE = "strop_idle"
+
+
+def generate(
+    stages: Stages, target: Target, journal: Journal, *, separate: bool = False, known: Functions | None = None
+) -> Artifact:
+    """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
+    that take turns are one step. What is `known` is not emitted and compiled again."""
+    planned = stages.plan
+    slots = _slots(planned)
+    alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
+    segments = alone if separate else _segments(planned)
+    entries: dict[str, Sequence[Call | InterleavedCalls]] = {}
+    steps: list[NativeStep | LibraryStep] = []
+    places = _places(planned, slots)
+    native = _native(planned)
+    for segment in segments:
+        if isinstance(segment, LibraryCall):
+            steps.append(_library_step(segment, places, native))
+        else:
+            name = native_entry(len(steps))
+            entries[name] = segment
+            steps.append(NativeStep(name))
+    if separate:
+        entries[IDLE] = ()
+    with journal.step("emit"):
+        module = build_module(entries, places, target, [packing.calls for packing in planned.packings], known)
+        stages.parts = module.parts
+    with journal.step("compile"):
+        *nests, start = module.parts
+        objects = known.objects if known is not None else {}
+        for part in nests:
+            if part not in objects:
+                objects[part] = object_code.compile_object(part, target)
+        code = [*(objects[part] for part in nests), object_code.compile_object(start, target, far=True)]
+    made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
+    library: dict[str, int] = {}
+    for step in planned.steps:
+        if isinstance(step, LibraryCall):
+            library[step.target] = library.get(step.target, 0) + 1
+    compiled = Artifact(
+        code=tuple(code),
+        steps=_releasing(steps),
+        inputs=tuple(slots[b] for b in planned.inputs),
+        params=tuple(slots[b] for b in planned.params),
+        direct=_direct(planned),
+        outputs=tuple(Output(slots[b], Type(b.dtype, b.shape), b in made) for b in planned.outputs),
+        slots=len(slots) + 1,
+        arena_bytes=planned.arena.bytes,
+        packed=tuple(PackedTensor(slots[b], room(b)) for b in planned.packed),
+        sections=_sections(planned),
+        temporary_bytes=max((packing.temporary.bytes for packing in planned.packings), default=0),
+        scratch_bytes=module.scratch_bytes,
+        threads=planned.threads,
+        about=About(
+            nodes=len(stages.graph.nodes),
+            nests=sum(isinstance(step, Call) for step in planned.steps),
+            functions=module.functions,
+            threaded=module.threaded,
+            library=library,
+            unshared_bytes=planned.arena.unshared,
+            watches=any(isinstance(step, Call) and watches(step.nest) for step in planned.steps),
+        ),
+    )
+    if stages.program.options.check:
+        compiled.verify()
+    return compiled
+
+
+def assembly(nest: Nest, target: Target) -> str:
+    """The machine code of a nest as text."""
+    return object_code.assembly(function_text(nest, target), target)
+
+
+def _places(planned: Plan, slots: Mapping[Buffer, int]) -> BufferPlaces:
+    temporary = {b: offset for packing in planned.packings for b, offset in packing.temporary.offsets.items()}
+    return BufferPlaces(planned.arena.offsets, temporary, slots, planned.constants, wanted=len(slots))
+
+
+def _direct(planned: Plan) -> tuple[int, ...]:
+    steps = (step.inputs if isinstance(step, LibraryCall) else step.touched for step in planned.sequence)
+    read = {b for touched in steps for b in touched}
+    return tuple(i for i, b in enumerate(planned.params) if b in read)
+
+
+def _sections(planned: Plan) -> tuple[ParameterSection, ...]:
+    params = {b: i for i, b in enumerate(planned.params)}
+    packed = {b: i for i, b in enumerate(planned.packed)}
+    return tuple(
+        ParameterSection(one.key, tuple(params[b] for b in one.params), tuple(packed[b] for b in one.kept))
+        for one in planned.packings
+    )
+
+
+def _slots(planned: Plan) -> dict[Buffer, int]:
+    """The caller's pointer table: inputs, parameters, outputs, what library calls make, what parameters make."""
+    made = [b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs]
+    held = (*planned.inputs, *planned.params, *planned.outputs, *made, *planned.packed)
+    return {b: i for i, b in enumerate(dict.fromkeys(held))}
+
+
+def _segments(planned: Plan) -> list[list[Call | InterleavedCalls] | LibraryCall]:
+    """Runs of native calls between library calls."""
+    found: list[list[Call | InterleavedCalls] | LibraryCall] = []
+    for step in planned.sequence:
+        if isinstance(step, LibraryCall):
+            found.append(step)
+        elif found and isinstance(found[-1], list):
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
+def _native(planned: Plan) -> set[Buffer]:
+    """What generated code or the caller sees, and therefore has to lie as its layout says."""
+    strips = [call for group in planned.strips.values() for call in group.calls]
+    calls = [step for step in (*planned.steps, *strips) if isinstance(step, Call)]
+    return {*planned.outputs, *(buffer for call in calls for buffer in call.touched)}
+
+
+def _library_step(call: LibraryCall, places: BufferPlaces, native: set[Buffer]) -> LibraryStep:
+    def where(buffer: Buffer) -> Slot | InArena | InPacked | ConstantValues:
+        if buffer.space == "packed":
+            return InPacked(places.slots[buffer])
+        if buffer in places.slots:
+            return Slot(places.slots[buffer])
+        if buffer in places.constants:
+            return ConstantValues.of(places.constants[buffer], buffer.dtype)
+        return InArena(places.arena[buffer])
+
+    inputs = tuple(Argument(Type(b.dtype, b.shape), where(b)) for b in call.inputs)
+    # the arena is written again while the call goes on: nothing that outlives the step may lie in it
+    views = native.isdisjoint(call.outputs) and not any(isinstance(one.place, InArena) for one in inputs)
+    outputs = tuple(places.slots[b] for b in call.outputs)
+    return LibraryStep(call.node.op, dict(call.node.attrs), call.node.types, inputs, outputs, views)
+
+
+def _releasing(steps: Sequence[NativeStep | LibraryStep]) -> tuple[NativeStep | LibraryStep, ...]:
+    """Library steps with what nobody uses after them: the next ones take its memory, which is in the caches still."""
+    loose = {slot for step in steps if isinstance(step, LibraryStep) and step.views for slot in step.outputs}
+    later: set[int] = set()
+    found = []
+    for step in reversed(steps):
+        if isinstance(step, LibraryStep):
+            used = {one.place.slot for one in step.inputs if isinstance(one.place, Slot)} | set(step.outputs)
+            step = replace(step, releases=tuple(sorted((used & loose) - later)))
+            later |= used
+        found.append(step)
+    return tuple(found[::-1])

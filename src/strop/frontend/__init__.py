@@ -1,0 +1,1 @@
+"""Models come in here and leave as operator graphs."""

@@ -1,0 +1,1 @@
+"""ONNX files: read without trust, interpreted over torch operators, traced."""

@@ -1,0 +1,1 @@
+"""PyTorch models: export, and the normaliser of ATen graphs that Dynamo's graphs take too."""

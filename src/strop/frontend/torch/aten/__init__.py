@@ -1,0 +1,1 @@
+"""Rules from ATen operators to the operator set, one file per family."""

@@ -1,0 +1,1 @@
+"""Rewrites of the operator graph: rules as data, and the order in which they run."""

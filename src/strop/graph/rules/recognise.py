@@ -1,7 +1,0 @@
-"""Everything that is recognised by its shape in the graph, in one set of rules."""
-
-from __future__ import annotations
-
-from strop.graph.rules import activations, attention, groups, norms
-
-rules = activations.rules + norms.rules + groups.rules + attention.rules

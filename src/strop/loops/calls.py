@@ -1,0 +1,56 @@
+"""What a plan is made of: calls of scheduled nests, and of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Union
+
+from strop.core.passes import Pass
+from strop.graph.ir import NOWHERE
+from strop.loops.ir import Buffer, Nest, rename
+from strop.loops.lowered import LibraryCall
+
+
+@dataclass(frozen=True)
+class Call:
+    """A scheduled nest (with canonical names) and the buffers that it runs on."""
+
+    name: str
+    nest: Nest
+    actual: Mapping[Buffer, Buffer]
+    source: Nest
+    passes: tuple[Pass, ...] = ()
+
+    @property
+    def touched(self) -> tuple[Buffer, ...]:
+        return tuple(self.actual.values())
+
+    @property
+    def written(self) -> tuple[Buffer, ...]:
+        return tuple(self.actual[b] for b in self.nest.writes)
+
+
+PlannedStep = Union[Call, LibraryCall]
+
+
+def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
+    """The nest with names that say nothing, and which buffer each stands for."""
+    found = list(dict.fromkeys((*nest.reads, *nest.writes)))
+    new = {b: Buffer(f"b{i}", b.dtype, b.shape, b.space) for i, b in enumerate(found)}
+    scratch: dict[Buffer, Buffer] = {}
+    taken: set[str] = set()
+    for held in nest.all_scratch:  # the last part of a name says what it is for; what is before it is the model's
+        last = held.name.rpartition(".")[2]
+        name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
+        taken.add(name)
+        scratch[held] = replace(held, name=name)
+    plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
+    return plain, {short: b for b, short in new.items()}
+
+
+def _anonymous(nest: Nest, scratch: Mapping[Buffer, Buffer]) -> Nest:
+    body = tuple(_anonymous(item, scratch) if isinstance(item, Nest) else item for item in nest.body)
+    held = tuple(scratch[s] for s in nest.scratch)
+    return replace(nest, body=body, scratch=held, name="", origin=NOWHERE, note="")

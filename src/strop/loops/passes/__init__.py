@@ -1,0 +1,1 @@
+"""Checked transformations of nests and of whole programs."""

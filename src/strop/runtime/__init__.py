@@ -1,0 +1,1 @@
+"""Compiled programs and modules that run: JIT, threads, guards, dispatch, specializations."""

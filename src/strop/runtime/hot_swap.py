@@ -1,0 +1,32 @@
+"""A program that can be exchanged for another one of the same graph while callers hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from strop.runtime.packed import Sharing
+from strop.runtime.program import NativeProgram
+
+
+class HotSwapProgram:
+    """Calls go to the program that is current when they start."""
+
+    def __init__(self, program: NativeProgram) -> None:
+        self.current = program
+        self._params: Sequence[Tensor] | None = None
+        self._sharing: Sharing | None = None
+
+    def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
+        self._params, self._sharing = params, sharing
+        self.current.bind(params, sharing)
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        return self.current(inputs)
+
+    def exchange(self, program: NativeProgram) -> None:
+        """Bind a program to the same parameters and put it in place. What both pack alike is packed once."""
+        if self._params is not None:
+            program.bind(self._params, self._sharing)
+        self.current = program

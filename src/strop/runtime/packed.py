@@ -1,0 +1,109 @@
+"""Memory of programs, and what they share of it: weights that were folded and packed once serve every program that
+packs them alike (other shapes, other thread counts).
+
+What a section of the parameter program made is found by what it computes and which values it read. A value is a number
+that a parameter keeps until its contents may have changed (`state.Values`). Nothing is held for its own sake: what no
+program uses any more is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+import weakref
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from strop.frontend.torch.dtypes import DTYPES
+from strop.runtime.state import new_value
+
+_ALIGNMENT = 64
+_HUGE_PAGE = 2 << 20
+_MADV_HUGEPAGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """What a section of the parameter program made: where each tensor is, and the memory that they lie in."""
+
+    held: Tensor
+    addresses: tuple[int, ...]
+
+
+class PackedStore:
+    """What the programs of one module have packed. Whoever packs holds the lock, so that nothing is packed twice."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.known: weakref.WeakValueDictionary[tuple[str, tuple[int, ...]], Packed] = weakref.WeakValueDictionary()
+        self._constants: MutableMapping[Tensor, int] = WeakIdKeyDictionary()
+
+    def value_of(self, constant: Tensor) -> int:
+        """The value of a tensor that is no parameter and never changes."""
+        with self.lock:
+            if constant not in self._constants:
+                self._constants[constant] = new_value()
+            return self._constants[constant]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """A store, and the values that the parameters of a program have now, in their order."""
+
+    store: PackedStore
+    values: Sequence[int]
+
+    def find(self, key: str, read: Sequence[int]) -> Packed | None:
+        """What a section that reads these parameters has made, if somebody holds it still."""
+        return self.store.known.get((key, tuple(self.values[i] for i in read)))
+
+    def keep(self, key: str, read: Sequence[int], made: Packed) -> None:
+        self.store.known[key, tuple(self.values[i] for i in read)] = made
+
+
+def laid_out(sizes: Mapping[int, int]) -> tuple[dict[int, int], Tensor]:
+    """Addresses of blocks of these sizes, one after the other, and the memory that holds them."""
+    held, address = allocate(sum(sizes.values()))
+    addresses = {}
+    for block, size in sizes.items():
+        addresses[block] = address
+        address += size
+    return addresses, held
+
+
+def allocate(size: int) -> tuple[Tensor, int]:
+    """Aligned bytes and their address; large blocks in huge pages, where the system has them to give.
+
+    Measured on 324 MB of packed weights: filling them takes 0.16 s instead of 0.27, half of which were page faults; on
+    1 MB of recurrent weights that every step reads: 3% less per step.
+    """
+    alignment = _HUGE_PAGE if size >= _HUGE_PAGE // 2 else _ALIGNMENT
+    whole = -(-max(size, 1) // alignment) * alignment
+    held = torch.empty(whole + alignment, dtype=torch.uint8)
+    address = -(-held.data_ptr() // alignment) * alignment
+    if alignment == _HUGE_PAGE and _MADV_HUGEPAGE is not None:
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(whole), _MADV_HUGEPAGE)
+    return held, address
+
+
+def view(held: Tensor, address: int, dtype: str, shape: tuple[int, ...]) -> Tensor:
+    """A tensor over planned memory."""
+    element = DTYPES[dtype]
+    start = address - held.data_ptr()
+    count = 1
+    for extent in shape:
+        count *= extent
+    size = count * element.itemsize
+    return held[start : start + size].view(element).view(shape) if size else torch.empty(shape, dtype=element)
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """The same values as one dense block that starts at `data_ptr()`."""
+    if tensor.is_neg() or tensor.is_conj():
+        tensor = tensor.resolve_neg().resolve_conj()
+    return tensor.contiguous()

@@ -1,0 +1,1 @@
+"""Level 4, the planners: algorithms, layouts, schedules of nests, sliding windows, memory."""

@@ -1,0 +1,253 @@
+"""Which algorithm computes an operator, where there is a choice: Winograd's, pairs, Strassen's, compact weights.
+
+Chosen by cycles that the busiest part of each would take: multiply-adds at the rate of the target, transforms per tile,
+and transformed weights that have to come from beyond L2 once per strip of tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, prod
+from typing import Any
+
+from strop.core.journal import Journal
+from strop.core.options import Options
+from strop.graph.accuracy import needs
+from strop.graph.integer_valued import is_whole
+from strop.graph.ir import Graph, Node
+from strop.graph.operators import POINTWISE
+from strop.graph.parametric import is_parametric
+from strop.loops.ir import Nest
+from strop.loops.lower import Context, can_lower
+from strop.loops.lower.contractions import transposed_without_copies
+from strop.loops.lower.int24_weights import Int24Weights
+from strop.loops.lower.products import is_product
+from strop.loops.lower.recurrent import STATES, PartAlgorithms, projections, recurrent_by
+from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
+from strop.schedule.choose_int24_weights import Int24Product, choose_int24_row, choose_int24_states
+from strop.schedule.choose_strassen import Strassen, choose_strassen
+from strop.schedule.choose_winograd_inner_product import WinogradInnerProduct, choose_winograd_inner_product
+from strop.target.description import Target
+
+#: cycles per vector of channels and tile for transforming inputs and outputs, by the window's size and dimensions
+TRANSFORMS = {(4, 1): (9.0, 7.0), (6, 1): (22.0, 16.0), (4, 2): (50.0, 35.0), (6, 2): (190.0, 130.0)}
+EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.82
+#: the few channels of a group: its products are over before they are under way
+SHALLOW = 24.0
+#: input channels from which Winograd is worth a look
+FEWEST_CHANNELS = 8
+
+
+@dataclass(frozen=True)
+class Winograd:
+    """F(tile, filter): `strip` tiles share a pass over the weights, `block` output channels a set of products."""
+
+    window: int
+    tile: tuple[int, ...]
+    strip: int
+    block: int
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return winograd(c, self.window, self.strip, self.block)
+
+    def __str__(self) -> str:
+        tile = "×".join(map(str, self.tile))
+        return f"Winograd F({tile}), strips of {self.strip} tiles, {self.block} channels at a time"
+
+
+@dataclass(frozen=True)
+class DirectTransposed:
+    """A transposed convolution with its weights as they are, where nothing may be packed."""
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return transposed_without_copies(c)
+
+    def __str__(self) -> str:
+        return "transposed convolution point by point: its weights are not copied"
+
+
+@dataclass(frozen=True)
+class RecurrentAlgorithm:
+    """Parts of a recurrent layer by other algorithms than the direct ones."""
+
+    products: tuple[WinogradInnerProduct | Strassen | None, ...]
+    states: Int24Weights | None
+    apart: bool = False
+
+    def __call__(self, c: Context) -> Sequence[Nest]:
+        return recurrent_by(c, PartAlgorithms(self.products, self.states, self.apart))
+
+    def __str__(self) -> str:
+        found = [f"inputs by {one}" for one in dict.fromkeys(self.products) if one is not None]
+        found += [f"states by {self.states}"] if self.states is not None else []
+        return "; ".join([*found, *(["one direction after the other"] if self.apart else [])])
+
+
+Algorithm = Winograd | Strassen | WinogradInnerProduct | Int24Product | RecurrentAlgorithm | DirectTransposed
+#: what algorithms, and what is inside of some, are called in the text of passes
+KINDS: dict[str, type[Any]] = {
+    "winograd": Winograd,
+    "strassen": Strassen,
+    "pairs": WinogradInnerProduct,
+    "compactproduct": Int24Product,
+    "compact": Int24Weights,
+    "recurrent": RecurrentAlgorithm,
+    "plain": DirectTransposed,
+}
+
+
+def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int) -> dict[str, Algorithm]:
+    """Every algorithm but the direct one that can compute a node, with its best numbers, whether it pays or not."""
+    weights = _weights(graph)
+    found: dict[str, Algorithm | None] = {"winograd": choose_algorithm(node, target, threads, weights, always=True)}
+    if not _at_the_border(node, graph):
+        found["pairs"] = choose_winograd_inner_product(node, target, threads, always=True)
+        found["strassen"] = choose_strassen(node, target, threads, always=True)
+    found["compactproduct"] = choose_int24_row(node, target, threads, weights, always=True)
+    if node.op in STATES and can_lower(node):
+        none = (None,) * len(projections(node))
+        found["recurrent"] = RecurrentAlgorithm(
+            none, choose_int24_states(node, target, threads), _apart(node, target, threads)
+        )
+    if node.op == "conv" and node.attrs["transposed"]:
+        found["plain"] = DirectTransposed()
+    return {use: one for use, one in found.items() if one is not None}
+
+
+def choose_algorithm(
+    node: Node, target: Target, threads: int, all_weights: int, *, always: bool = False
+) -> Winograd | None:
+    """The best algorithm for a convolution in a network with so many bytes of weights; None is the direct one, unless
+    Winograd's is wanted `always`."""
+    if node.op != "conv" or not winograd_applies(node) or is_whole(node.inputs[0]):
+        return None
+    lanes = target.lanes(node.dtype)
+    groups: int = node.attrs["groups"]
+    batch, oc = node.shape[:2]
+    ic = node.inputs[0].shape[1] // groups
+    block = _block(oc // groups, lanes)
+    if not block or ic < FEWEST_CHANNELS:
+        return None
+    rate = lanes * target.fma_per_cycle
+    outputs, size = prod(node.shape[2:]), prod(axis.count for axis in axes_of(node))
+    direct = batch * outputs * oc * ic * size / rate / EFFICIENCY_DIRECT
+    best: tuple[float, Winograd | None] = (inf if always else direct, None)
+    for window in sorted({window for window, _ in TRANSFORMS}):
+        axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(node)]
+        tiled = [axis for axis in axes if axis.tiled]
+        if any(axis.tile < 2 for axis in tiled):
+            continue
+        points, tiles, phases = (
+            window ** len(tiled),
+            prod(axis.positions for axis in axes),
+            prod(axis.phases for axis in axes),
+        )
+        depth = prod(axis.sections for axis in axes)
+        strip = _strip(tiles, points * depth * ic * groups * 4, target, threads)
+        entering, leaving = TRANSFORMS[window, len(tiled)]
+        work = batch * phases * tiles * points * depth * ic * oc
+        products = work / rate / EFFICIENCY_PRODUCTS * (1 + (SHALLOW / (depth * ic) if groups > 1 else 0.0))
+        vectors = depth * -(-ic * groups // lanes) * entering + oc / lanes * leaving
+        transforms = batch * phases * tiles * vectors
+        weights = phases * points * depth * ic * oc * 4
+        level = 1 if weights < target.l2 // 2 else 2 if max(weights, all_weights) < target.l3_ours else 3
+        fetched = batch * weights * (tiles / strip) / target.bandwidth[level]
+        cycles = transforms + max(products, fetched)
+        if cycles < best[0]:
+            best = (cycles, Winograd(window, tuple(axis.tile for axis in tiled), strip, block))
+    return best[1]
+
+
+def _block(channels: int, lanes: int) -> int:
+    """Output channels of a set of products: two vectors, or what divides them in vectors and half ones; else 0."""
+    if channels % lanes == 0:
+        return 2 * lanes if channels % (2 * lanes) == 0 else lanes
+    halves = [size for size in range(lanes + lanes // 2, 3 * lanes, lanes // 2) if channels % size == 0]
+    return max(halves, default=0)
+
+
+def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:
+    """Tiles whose transforms fill no more than half of L2, as many as a register tile has rows; a strip per thread."""
+    most = max(1, target.l2 // 2 // bytes_per_tile)
+    return max(1, min(12, most, tiles // threads))
+
+
+def _at_the_border(node: Node, graph: Graph) -> bool:
+    """Whether a convolution reads or writes a tensor of the caller, whose channels do not lie side by side."""
+    if node.op != "conv":
+        return False
+    return _origin(node.inputs[0])[-1].op == "input" or any(node is _origin(out)[-1] for out in graph.outputs)
+
+
+def _origin(node: Node) -> list[Node]:
+    """A value, what it is computed from point by point, and so on."""
+    found = [node]
+    while found[-1].op in POINTWISE and len(found[-1].inputs[0].types) == 1 and found[-1].inputs[0].shape == node.shape:
+        found.append(found[-1].inputs[0])
+    return found
+
+
+def choose_algorithms(
+    graph: Graph, target: Target, threads: int, options: Options, journal: Journal | None = None
+) -> dict[Node, Algorithm]:
+    """The convolutions and matrix products that are better computed another way than directly."""
+    if not options.pack:
+        return {node: DirectTransposed() for node in graph.nodes if node.op == "conv" and node.attrs["transposed"]}
+    found: dict[Node, Algorithm] = {}
+    weights = _weights(graph)
+    asked = needs(graph) if options.use("winograd") == "checked" else {}
+    for node in graph.nodes:
+        chosen: Algorithm | None = None
+        if options.use("winograd") != "never":
+            chosen = choose_algorithm(node, target, threads, weights)
+        if chosen is not None and node in asked:
+            if journal is not None:
+                journal.add("refusal", node.name, f"{chosen}: it is computed directly, as {asked[node].why}")
+            chosen = None
+        if chosen is None and node.op in STATES:
+            chosen = _recurrent(node, target, threads, options)
+        if chosen is None and not _at_the_border(node, graph):
+            chosen = _product(node, target, threads, options)
+        if chosen is None and options.use("compact") == "always":
+            chosen = choose_int24_row(node, target, threads, weights)
+        if chosen is not None:
+            found[node] = chosen
+            if journal is not None:
+                checked = isinstance(chosen, Winograd) and options.use("winograd") == "checked"
+                why = "; nothing that it flows into depends on small elements" if checked else ""
+                journal.add("choice", node.name, f"{chosen}{why}")
+    return found
+
+
+def _weights(graph: Graph) -> int:
+    """Bytes of what products and convolutions multiply by."""
+    users = [node for node in graph.nodes if is_product(node) or node.op == "conv"]
+    return sum(one.type.bytes for one in {node.inputs[1] for node in users} if is_parametric(one))
+
+
+def _product(node: Node, target: Target, threads: int, options: Options) -> WinogradInnerProduct | Strassen | None:
+    chosen: WinogradInnerProduct | Strassen | None = (
+        choose_winograd_inner_product(node, target, threads) if options.use("pairs") == "always" else None
+    )
+    if chosen is None and options.use("strassen") == "always":
+        chosen = choose_strassen(node, target, threads)
+    return chosen
+
+
+def _recurrent(node: Node, target: Target, threads: int, options: Options) -> RecurrentAlgorithm | None:
+    if not can_lower(node):
+        return None
+    products = tuple(_product(one, target, threads, options) for one in projections(node))
+    states = choose_int24_states(node, target, threads) if options.use("compact") == "always" else None
+    apart = _apart(node, target, threads)
+    return RecurrentAlgorithm(products, states, apart) if any(products) or states is not None or apart else None
+
+
+def _apart(node: Node, target: Target, threads: int) -> bool:
+    """Whether directions are walked one after the other, where L2 then finds more of what it holds: 3 to 15%.
+
+    Several threads share the blocks of both, and meet half as often.
+    """
+    weights = node.inputs[STATES[node.op] + 2].types[0].bytes
+    return bool(node.attrs["bidirectional"]) and threads == 1 and target.l2 // 4 < weights < 4 * target.l2

@@ -1,0 +1,438 @@
+"""Schedules of contractions: a register tile under outer loops, operands packed in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import gcd, prod
+
+from strop.loops.analysis import Contraction, accesses, contraction, fusable, shuffles_within, stride_within
+from strop.loops.index import Quotient, Remainder
+from strop.loops.ir import Load, Loop, Nest, index_loads, loads
+from strop.loops.passes.blocking import RFactor
+from strop.loops.passes.packing import Pack, PrefetchNext, loops_around
+from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, Unroll, Vectorise
+from strop.schedule.builder import ScheduleBuilder, balance, fuse_all
+from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
+from strop.schedule.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
+from strop.target.description import Target
+
+FEWEST_PREFETCHED = 3  # rows that share a weight, from which the next panel is asked for
+LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
+MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
+CONSTANT = ("param", "packed", "const")
+
+
+def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
+    """A register tile for the contraction that the recipe is at."""
+    target = recipe.target
+    lanes = target.lanes("f64" if found.inner.stores[0].target.dtype in ("f64", "i64") else "f32")
+    around = loops_around(recipe.nest, recipe.at.loops[0].name) if recipe.at.loops else ()
+    _fuse_parallel(recipe)
+    found = contraction(recipe.at) or found
+    along = _vector_loop(recipe, found, lanes)
+    if along is None:
+        _dot_products(recipe, found)
+        return
+    rows = _row_loop(found, along, lanes)
+    tile, demand = _tile(recipe, found, along, rows, lanes)
+    beside = choose_channel_blocks(found, along, rows, tile, demand, lanes, target, recipe.threads)
+    width = tile.vectors * lanes
+    if beside is None and (beside := _row_pairs(found, along, rows, demand, target)) is not None:
+        demand, width = replace(demand, looped=False), lanes
+    _order_reduction(recipe, found, along)
+    _pack_operands(recipe, found, along, width)
+    outer = _outer(recipe, found, along, rows)
+    blocks: list[str] = []
+    if beside is not None:
+        tile, name = beside.tile, beside.loop.name
+        if beside.loop.extent > beside.steps:
+            recipe.do(Split(recipe.name, name, beside.steps))
+            outer, name = [f"{name}.o" if one == name else one for one in outer], f"{name}.i"
+        outer, blocks = [one for one in outer if one != name], [name]
+    ones = [loop.name for loop in recipe.at.loops if loop not in (along, rows) and loop.extent == 1]
+    row_names = [rows.name] if rows is not None else []
+    panels = -(-along.extent // width)
+    block = _block(recipe, found, along, rows, tile, panels) if rows is not None and not outer and not blocks else 0
+    if rows is not None and block:
+        recipe.order(*ones, rows.name, along.name)
+        recipe.do(Split(recipe.name, rows.name, block, tail="balanced" if block == tile.rows else "rest"))
+        row_names = [f"{rows.name}.i"]
+        recipe.do(Reorder(recipe.name, (along.name, *row_names)))
+    first = not blocks and _panels_first(recipe, found, along, outer, panels)
+    if not block:
+        recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names, *blocks)
+    lane = along.name
+    if along.extent > width:
+        recipe.do(Split(recipe.name, along.name, width, tail="rest"))
+        lane = f"{along.name}.i"
+        recipe.do(Reorder(recipe.name, (f"{along.name}.o", *(outer if first else ()), *row_names, *blocks, lane)))
+    else:
+        recipe.order(*ones, *outer, *row_names, *blocks, lane)
+    sunk = [lane]
+    if rows is not None:
+        if rows.extent > tile.rows != block:
+            recipe.do(Split(recipe.name, row_names[0], tile.rows))
+            row_names = [f"{row_names[0]}.i"]
+        for name in (*row_names, *blocks):
+            recipe.do(Unroll(recipe.name, name))
+        sunk = [*row_names, *blocks, lane] if tile.rows >= tile.vectors else [*blocks, lane, *row_names]
+    recipe.do(Vectorise(recipe.name, lane))
+    recipe.do(Sink(recipe.name, tuple(sunk)))
+    _unroll_reduction(recipe, found, demand)
+    walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
+    from_l2 = block == tile.rows  # panels of those come from there, tile after tile
+    if not walked and not from_l2 and _sharing(found, along) >= FEWEST_PREFETCHED:
+        of_blocks = [f"{beside.loop.name}.o"] if beside is not None else []
+        _prefetch(recipe, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
+
+
+def _sharing(found: Contraction, along: Loop) -> int:
+    """How many rows use a weight."""
+    weights = [load for load in found.operands if along.var in load.vars]
+    return prod(loop.extent for loop in found.nest.loops if not any(loop.var in load.vars for load in weights))
+
+
+def _prefetch(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -> None:
+    """The next panel of weights is asked for while this one is used.
+
+    Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
+    reading. Not in a walk through time either, whose weights come from L2 after the first step.
+    """
+    sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
+    streamed = [load for load in sums if any(v.name == lane for v in load.vars)]
+    for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
+        tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
+        if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:
+            recipe.do(next_panel)
+
+
+def _fuse_parallel(recipe: ScheduleBuilder) -> None:
+    """Neighbouring output loops that every access steps through as one: a 1×1 convolution's height and width."""
+    _drop_ones(recipe)
+    fuse_all(recipe)
+    for loop in recipe.at.loops:
+        period = _period(recipe.at, loop)
+        if 1 < period < loop.extent and loop.extent % period == 0 and not _patterned(recipe, loop, period):
+            recipe.do(Split(recipe.name, loop.name, period))
+
+
+def _patterned(recipe: ScheduleBuilder, loop: Loop, period: int) -> bool:
+    """Whether vectors hold several periods (channels of narrow groups) and shuffle what they read."""
+    lanes = recipe.target.lanes("f32")
+    moving = [offset for offset in accesses(recipe.at) if offset.coefficient(loop.var) is None]
+    return 2 * period < lanes and all(shuffles_within(offset, loop.var, lanes) for offset in moving)
+
+
+def _period(nest: Nest, loop: Loop) -> int:
+    """The step of a loop after which reads that go by ⌊i/n⌋ and i mod n repeat (strided transposed windows)."""
+    found = 1
+    for offset in accesses(nest):
+        if offset.coefficient(loop.var) is not None:
+            continue
+        for atom, _ in offset.terms:
+            if isinstance(atom, Quotient | Remainder) and atom.of.coefficient(loop.var) == 1 and found % atom.by:
+                found = found * atom.by // gcd(found, atom.by)
+    return found
+
+
+def _drop_ones(recipe: ScheduleBuilder) -> None:
+    """Loops of one iteration go outermost, so that they are in nobody's way."""
+    ones = [loop.name for loop in recipe.at.loops if loop.extent == 1]
+    others = [loop.name for loop in recipe.at.loops if loop.extent > 1]
+    if ones and others:
+        recipe.order(*ones, *others)
+
+
+def _packable(recipe: ScheduleBuilder, load: Load) -> bool:
+    plain = not any(True for part in load.index for _ in index_loads(part))
+    return recipe.pack and plain and load.buffer.space in CONSTANT and load.buffer.dtype in ("f32", "f64", "i32")
+
+
+def _vector_loop(recipe: ScheduleBuilder, found: Contraction, lanes: int) -> Loop | None:
+    """The output loop to vectorise: contiguous in the result and in what it reads (or packable), and long enough."""
+    best_loop, best_score = None, 0.0
+    for loop in found.nest.loops:
+        if loop.extent < 2:
+            continue
+        gathers = 0.0
+        read = False
+        for load in found.operands:
+            stride = stride_within(load.offset, loop.var, lanes)
+            if stride == 0:
+                continue
+            read = True
+            if stride != 1 and not _packable(recipe, load):
+                gathers += 0.1 if stride is None and shuffles_within(load.offset, loop.var, lanes) else 1
+        scattered = sum(stride_within(s.offset, loop.var, lanes) != 1 for s in found.outputs)
+        full = loop.extent / (-(-loop.extent // lanes) * lanes)
+        score = full / (1 + 12 * gathers + 2 * scattered / max(found.depth, 1) * 16)
+        if read and score > best_score:
+            best_loop, best_score = loop, score
+    dots = all(_dot_stride(found, load) for load in found.operands)
+    return best_loop if best_score > (0.12 if dots and found.depth >= 2 * lanes else 0.0) else None
+
+
+def _dot_stride(found: Contraction, load: Load) -> bool:
+    """Whether the innermost reduce loops step through a read one element at a time."""
+    return any(load.offset.coefficient(loop.var) == 1 for loop in found.inner.loops) or not load.vars & set(
+        found.inner.vars
+    )
+
+
+def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
+    """The output loop whose steps share what the vector loop reads: more rows, fewer reads per multiply-add."""
+    choices = []
+    for loop in found.nest.loops:
+        if loop is along or loop.extent < 2:
+            continue
+        shared = sum(
+            stride_within(load.offset, along.var, lanes) != 0 and load.offset.coefficient(loop.var) == 0
+            for load in found.operands
+        )
+        if any(load.offset.coefficient(loop.var) is None for load in found.operands):
+            continue
+        step = min((abs(s.offset.coefficient(loop.var) or 0) for s in found.outputs), default=0)
+        choices.append((shared == 0, step, loop))
+    choices = [c for c in choices if not c[0]] or [c for c in choices if len(found.operands) == 1]
+    return min(choices, key=lambda c: (c[0], c[1]))[2] if choices else None
+
+
+def _tile(
+    recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop | None, lanes: int
+) -> tuple[Tile, Demand]:
+    broadcast = streamed = paired = shuffled = 0
+    alias = False
+    divides = 0
+    for load in found.operands:
+        moves = stride_within(load.offset, along.var, lanes) != 0
+        by_row = rows is not None and load.offset.coefficient(rows.var) != 0
+        broadcast += by_row and not moves
+        streamed += moves and not by_row
+        paired += moves and by_row
+        if by_row and rows is not None and not moves:
+            step = abs(load.offset.coefficient(rows.var) or 0) * 4
+            alias = alias or (step > 0 and step % 4096 == 0)
+        if load.offset.coefficient(along.var) is None and not _packable(recipe, load):
+            divides = _largest_tile(load, along, lanes)
+            shuffled += by_row and shuffles_within(load.offset, along.var, lanes)
+    demand = Demand(
+        rows.extent if rows else 1,
+        along.extent,
+        max(found.depth, 1),
+        found.accumulators,
+        broadcast,
+        streamed,
+        paired,
+        alias,
+        divides,
+        *_window(found, rows, paired),
+        shuffled=shuffled,
+    )
+    tile = best(demand, lanes, recipe.target)
+    if demand.window and (tile.rows * tile.vectors < FMA_LATENCY or found.depth > WRITTEN_OUT):
+        demand = replace(demand, looped=True)
+        tile = best(demand, lanes, recipe.target)
+    return tile, demand
+
+
+def _row_pairs(
+    found: Contraction, along: Loop, rows: Loop | None, demand: Demand, target: Target
+) -> ChannelBlocks | None:
+    """Two rows of a small window at a time, which share what they read: the loop over rows, and the tile in each.
+
+    In registers are the sums, the weights of two rows of the window, and one element (`codegen.unroll_order`).
+    """
+    if rows is None or not demand.window or found.depth > WRITTEN_OUT or demand.accumulators > 1 or demand.shuffled:
+        return None
+    others = (loop for loop in reversed(found.nest.loops) if loop not in (along, rows) and loop.extent % 2 == 0)
+    loop = next((one for one in others if _window(found, one, demand.paired)[0]), None)
+    columns = (target.vector_registers - 1 - 2 * demand.window * demand.streamed) // 2
+    columns = min(columns, MOST_PRODUCTS // (2 * found.depth), demand.rows)
+    if loop is None or 2 * columns < FMA_LATENCY * PIPES or len(found.operands) != 2:
+        return None
+    return ChannelBlocks(loop, 2, Tile(columns, 1))
+
+
+WRITTEN_OUT = 32  # steps of a window that are unrolled: rows then share what they read
+MOST_PRODUCTS = 144  # that are written out for two rows
+LONGEST_SLIDE = 16  # steps of its innermost loop that are, where the whole window has too many
+
+
+def _window(found: Contraction, rows: Loop | None, paired: int) -> tuple[int, int]:
+    """How many steps of the reduction slide along the rows, and how far a row moves them; 0 where none does."""
+    if rows is None or not paired:
+        return 0, 1
+    for load in found.operands:
+        by_row = load.offset.coefficient(rows.var) or 0
+        for loop in found.inner.loops:
+            step = load.offset.coefficient(loop.var) or 0
+            slide = abs(by_row // step) if step and by_row % step == 0 else 0
+            if 0 < slide < loop.extent and 1 < loop.extent <= LONGEST_SLIDE:
+                return loop.extent, slide
+    return 0, 1
+
+
+def _largest_tile(load: Load, along: Loop, lanes: int) -> int:
+    """The largest multiple of a vector within which a read moves evenly along a loop."""
+    width = lanes
+    while width * 2 <= along.extent and stride_within(load.offset, along.var, width * 2) is not None:
+        width *= 2
+    return width
+
+
+def _order_reduction(recipe: ScheduleBuilder, found: Contraction, along: Loop) -> None:
+    """The reduce loop that steps through the rows' operand one element at a time goes innermost."""
+    loops = [loop for loop in found.inner.loops if loop.extent > 1]
+    if len(loops) < 2:
+        return
+    guide = next((load for load in found.operands if load.offset.coefficient(along.var) == 0), found.operands[0])
+
+    def step(loop: Loop) -> int:
+        size = guide.offset.coefficient(loop.var)
+        return abs(size) if size else 1 << 60
+
+    names = [loop.name for loop in found.inner.loops if loop.extent == 1]
+    names += [loop.name for loop in sorted(loops, key=step, reverse=True)]
+    if names != [loop.name for loop in found.inner.loops]:
+        recipe.do(Reorder(recipe.name, tuple(names)))
+
+
+def _pack_operands(recipe: ScheduleBuilder, found: Contraction, along: Loop, width: int) -> None:
+    """Constant operands are laid out in the order in which the tile reads them."""
+    current = contraction(recipe.at) or found
+    for load in current.operands:
+        moving = load.offset.coefficient(along.var)
+        if moving == 0 or not _packable(recipe, load):
+            continue
+        others = [
+            loop
+            for loop in (*current.nest.loops, *current.inner.loops)
+            if loop.var in load.vars and loop.name != along.name
+        ]
+        pack = Pack(
+            recipe.name, load.buffer.name, along.name, width, tuple(loop.name for loop in others if loop.extent > 1)
+        )
+        if pack.check(recipe.nest):
+            recipe.do(pack)
+
+
+def _outer(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop | None) -> list[str]:
+    """The loops around tiles. Groups of channels, each with weights of its own, go inside where L2 holds all weights
+    but not what they are applied to: neighbouring groups share lines."""
+    loops = [loop for loop in recipe.at.loops if loop not in (along, rows) and loop.extent > 1]
+    half = recipe.target.l2 // 2
+    weights = [load for load in found.operands if load.buffer.space in CONSTANT]
+    others = [load for load in found.operands if load.buffer.space not in CONSTANT]
+    if sum(load.buffer.bytes for load in weights) <= half < sum(load.buffer.bytes for load in others):
+        loops.sort(key=lambda loop: any(loop.var in load.vars for load in weights))
+    return [loop.name for loop in loops]
+
+
+def _panels_first(recipe: ScheduleBuilder, found: Contraction, along: Loop, outer: list[str], panels: int) -> bool:
+    """Whether panels of the streamed operand go outside (each read once, rows again per panel) or inside.
+
+    Balance between threads decides first, then the bytes that come from beyond L2.
+    """
+    if not outer:
+        return True
+    visits = next(loop.extent for loop in recipe.at.loops if loop.name == outer[0])
+    if recipe.threads > 1 and not recipe.focus:
+        inside, outside = balance(visits, recipe.threads), balance(panels, recipe.threads)
+        if outside < 0.8 and inside > outside:
+            return False
+        if inside < 0.8 and outside > inside:
+            return True
+    streamed = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) != 0)
+    moving = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) == 0)
+    reread = moving * panels if moving > recipe.target.l2 // 2 else 0
+    refetched = streamed * visits if streamed > recipe.target.l2 // 2 else 0
+    return refetched >= reread
+
+
+def _block(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop, tile: Tile, panels: int) -> int:
+    """How many rows all panels are applied to before the next ones; 0: to all rows, panel by panel.
+
+    For rows that L2 doesn't hold and that every panel would read again. Panels that L2 holds are applied to one tile
+    after the other; of others, which every block reads again, as few blocks as L2 allows must be fewer bytes.
+    """
+    half = recipe.target.l2 // 2
+    streamed = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) != 0)
+    moving = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(rows.var) != 0)
+    if panels == 1 or moving <= half:
+        return 0
+    if streamed <= half:
+        return tile.rows
+    block = max(half * rows.extent // moving // tile.rows, 1) * tile.rows
+    refetched = streamed * -(-rows.extent // block)
+    return block if block < rows.extent and 2 * refetched < moving * panels else 0
+
+
+def _unroll_reduction(recipe: ScheduleBuilder, found: Contraction, demand: Demand) -> None:
+    """Small windows are written out (rows share their reads); otherwise a few steps of the innermost loop."""
+    names = {loop.name for loop in found.inner.loops if loop.extent > 1}
+    if not names:
+        return
+    if demand.paired and found.depth <= WRITTEN_OUT and not demand.looped:
+        for name in sorted(names):
+            recipe.do(Unroll(recipe.name, name))
+        return
+    ordered = [loop for loop in recipe.nest.all_loops if loop.name in names]
+    inner = ordered[-1]
+    if inner.extent <= (demand.window if demand.looped else 4):
+        recipe.do(Unroll(recipe.name, inner.name))
+        return
+    steps = (8, 4, 3, 2, 5) if inner.extent >= LONG_SUM else (4, 3, 2, 5)
+    most = MOST_WRITTEN_OUT // len(found.inner.stores)
+    by = next((u for u in steps if inner.extent % u == 0 and u <= most), 0)
+    if by:
+        recipe.do(Split(recipe.name, inner.name, by))
+        recipe.do(Unroll(recipe.name, f"{inner.name}.i"))
+
+
+def _dot_products(recipe: ScheduleBuilder, found: Contraction) -> None:
+    """Vectorise along the reduction itself: the loop (with those around it) that steps through what it reads in order.
+
+    Constant operands are packed in the order of the others.
+    """
+    lanes = recipe.target.lanes("f32")
+    free = [load for load in found.operands if not _packable(recipe, load)] or list(found.operands)
+    loops = [loop for loop in found.inner.loops if loop.extent > 1]
+    contiguous = [loop for loop in loops if all(load.offset.coefficient(loop.var) in (0, 1) for load in free)]
+    inner = max(contiguous, key=lambda loop: loop.extent, default=None)
+    if inner is None or not free:
+        return
+    others = [loop for loop in found.inner.loops if loop is not inner]
+    others.sort(key=lambda loop: -(free[0].offset.coefficient(loop.var) or 0))
+    names = [loop.name for loop in (*others, inner)]
+    if names != [loop.name for loop in found.inner.loops]:
+        recipe.do(Reorder(recipe.name, tuple(names)))
+    for load in found.operands:
+        if load in free or load.offset.coefficient(inner.var) in (0, 1):
+            continue
+        around = [loop.name for loop in (*found.nest.loops, *others) if loop.var in load.vars and loop.extent > 1]
+        pack = Pack(recipe.name, load.buffer.name, inner.name, inner.extent, tuple(around))
+        if not pack.check(recipe.nest):
+            return
+        recipe.do(pack)
+    last = inner.name
+    for loop in reversed(others):
+        current = contraction(recipe.at)
+        if current is None or loop.extent == 1 or not fusable(current.inner, *current.inner.loops[-2:]):
+            break
+        recipe.do(Fuse(recipe.name, loop.name, last))
+        last = loop.name
+    current = contraction(recipe.at)
+    extent = current.inner.loops[-1].extent if current is not None else inner.extent
+    if extent >= lanes:
+        recipe.do(RFactor(recipe.name, last, _lanes_of_dot(extent, lanes)))
+        recipe.do(Vectorise(recipe.name, f"{last}.l"))
+
+
+def _lanes_of_dot(extent: int, lanes: int) -> int:
+    """How many sums a dot product keeps: whole vectors, or a divisor, so that no rest has vectors of its own."""
+    if extent % lanes:
+        divisors = [by for by in range(lanes, 4 * lanes + 1) if extent % by == 0]
+        if divisors:
+            return min(divisors, key=lambda by: (-(-by // lanes) * lanes / by, -by))
+    return min(4 * lanes, extent // lanes * lanes)

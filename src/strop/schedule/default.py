@@ -1,0 +1,137 @@
+"""Default schedules: for each nest a list of passes that a person could have written.
+
+Four kinds of nest, told apart by shape alone: walks that end early, pointwise (one vector loop), contractions (a
+register tile under outer loops, operands packed in the order in which they are read) and rows (several passes over
+scratch, each vectorised).
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from strop.loops.analysis import contraction, heavy, work
+from strop.loops.ir import Loop, Nest, loads
+from strop.loops.passes.primitives import Parallelise, Reorder, Split, Vectorise, in_parts, leading, step_parts
+from strop.schedule.builder import ScheduleBuilder, balance, by_stride, fuse_all
+from strop.schedule.composite import schedule_rows
+from strop.schedule.contractions import tile_contraction
+from strop.schedule.sums import shorten_sums
+from strop.schedule.transpose import schedule_transpose
+from strop.schedule.trees import schedule_trees
+from strop.target.description import Target
+
+PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
+EVEN = 0.85  # of the threads' time that is used, from which a loop counts as evenly shared
+
+
+def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> ScheduleBuilder:
+    """The default schedule of a nest."""
+    recipe = ScheduleBuilder(nest, target, threads, pack)
+    found = contraction(nest)
+    if any(loop.until for loop in nest.all_loops):
+        schedule_trees(recipe)
+        _parallelise_outer(recipe, work(nest))
+    elif not any(isinstance(item, Nest) for item in nest.body):
+        _pointwise(recipe)
+    elif found is not None and nest.iterations:
+        total = work(nest)
+        tile_contraction(recipe, found)
+        _parallelise_outer(recipe, total)
+    else:
+        _rows(recipe)
+    shorten_sums(recipe)
+    return recipe
+
+
+# ---- pointwise -------------------------------------------------------------------------------------------------------
+
+
+def _pointwise(recipe: ScheduleBuilder) -> None:
+    nest = recipe.nest
+    if not nest.loops or any(loop.kind != "parallel" for loop in nest.loops):
+        return
+    _sort_by_stride(recipe)
+    fuse_all(recipe)
+    lanes = recipe.target.lanes("f32")
+    total = work(nest)
+    inner = recipe.nest.loops[-1]
+    if schedule_transpose(recipe) or not _vectorisable(recipe.nest, inner):
+        _parallelise_outer(recipe, total)
+        return
+    by = lanes * (1 if heavy(nest) else 4)
+    if inner.extent > by:
+        while by > lanes and inner.extent % by:
+            by -= lanes
+        recipe.do(Split(recipe.name, inner.name, by, tail="rest"))
+        recipe.do(Vectorise(recipe.name, f"{inner.name}.i"))
+    else:
+        recipe.do(Vectorise(recipe.name, inner.name))
+    _parallelise_outer(recipe, total)
+
+
+def _sort_by_stride(recipe: ScheduleBuilder) -> None:
+    """Loops from the largest step in the result to the smallest."""
+    nest = recipe.nest
+    stores = [s for s in nest.stores if s.target not in nest.all_scratch]
+    if not stores:
+        return
+    main = max(stores, key=lambda s: s.target.size)
+    names = [loop.name for loop in by_stride(nest.loops, main.offset)]
+    if names != [loop.name for loop in nest.loops]:
+        recipe.do(Reorder(recipe.name, tuple(names)))
+
+
+def _vectorisable(nest: Nest, loop: Loop) -> bool:
+    """A loop whose lanes write different elements; most accesses should be contiguous along it."""
+    if loop.extent < 2:
+        return False
+    for store in nest.stores:
+        if store.offset.coefficient(loop.var) == 0:
+            return False
+    offsets = [load.offset.coefficient(loop.var) for s in nest.stores for load in loads(s)]
+    return not offsets or sum(o in (0, 1) for o in offsets) * 2 >= len(offsets) or loop.extent >= 8
+
+
+def _parallelise_outer(recipe: ScheduleBuilder, total: float) -> None:
+    """Divide the work among threads: along the first loop that gives each as much, brought outermost."""
+    threads = recipe.threads
+    if threads < 2 or total < PARALLEL_WORK:
+        return
+    main = max(_parts(recipe.nest), key=work, default=None)
+    loop = _divisible(main, threads) if main is not None else None
+    if main is None or loop is None:
+        return
+    before = [other.name for other in main.loops[: main.loops.index(loop)] if other.extent > 1]
+    if before:
+        recipe.do(Reorder(recipe.name, (loop.name, *before)))
+    for name in dict.fromkeys(leading(part).name for part in _parts(recipe.nest) if _divisible(part, threads)):
+        one = Parallelise(recipe.name, name)
+        if one.check(recipe.nest):
+            recipe.do(one)
+
+
+def _parts(nest: Nest) -> list[Nest]:
+    found = step_parts(nest) if in_parts(nest) else [nest]
+    return [part for part in found if isinstance(part, Nest) and part.loops]
+
+
+def _divisible(nest: Nest, threads: int) -> Loop | None:
+    """Of the outer loops the first that threads share evenly, or the one that they share best."""
+    outer = []
+    for loop in nest.loops:
+        if loop.kind != "parallel" or loop.mode != "serial":
+            break
+        if loop.extent > 1:
+            outer.append(loop)
+    return max(outer, key=lambda loop: min(balance(loop.extent, threads), EVEN), default=None)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _rows(recipe: ScheduleBuilder) -> None:
+    """Several passes over a row: vectorise each pass along its own loop, or all of them along an outer loop."""
+    total = work(recipe.nest)
+    schedule_rows(recipe)
+    steps = prod(loop.extent for loop in recipe.nest.loops if loop.kind == "sequential")
+    _parallelise_outer(recipe, total / max(steps, 1))

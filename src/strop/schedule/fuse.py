@@ -1,0 +1,255 @@
+"""The planner of level 3: which nests are fused, and why others are not.
+
+Producers go into consumers first (fewer, larger expressions), then consumers behind producers, then side by side. A
+fusion that is legal may still not pay; each refusal has a reason, which the journal keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from strop.core.dtypes import BYTES
+from strop.core.journal import Journal
+from strop.core.passes import Pass, Verdict, no, yes
+from strop.loops.ir import Apply, Buffer, Expr, Nest, Store, loads
+from strop.loops.lowered import LibraryCall, Lowered, Step
+from strop.loops.passes.fusion import (
+    Epilogue,
+    FusionPass,
+    Inline,
+    ParametersFirst,
+    ScaleWeights,
+    ShareLoops,
+    Steps,
+    decided_by_parameters,
+)
+from strop.loops.passes.merging import is_plain, is_pointwise
+
+#: functions that cost tens of cycles: never computed twice
+EXPENSIVE = frozenset((
+    "exp", "exp_nonpositive", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh",
+    "mish", "softplus", "pow", "atan2", "fmod", "mod", "floordiv", "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
+    "rank",
+))  # fmt: skip
+MOST_WIDENINGS = 4  # times that a byte may be converted instead of being read as what it becomes
+CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
+#: an expression with more operations, or deeper, is computed into memory: compilers of all kinds recurse over it
+LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
+
+
+Apart = frozenset[frozenset[str]]
+
+
+def fuse(lowered: Lowered, journal: Journal, *, keep: bool = True) -> Lowered:
+    """Fuse until nothing more can be. With `keep`, what parameters alone decide is computed before any call."""
+    return fused(lowered, journal, keep=keep)[0]
+
+
+def fused(
+    lowered: Lowered, journal: Journal, *, keep: bool = True, apart: Apart = frozenset()
+) -> tuple[Lowered, list[Pass]]:
+    """The fused program and the passes that made it. Nests that are to be kept `apart` are not fused, nor is what they
+    have become a part of."""
+    planner = _Planner(lowered, journal, keep, apart)
+    planner.run()
+    return planner.steps.closed(), planner.passes
+
+
+class _Planner:
+    def __init__(self, lowered: Lowered, journal: Journal, keep: bool, apart: Apart = frozenset()) -> None:
+        self.apart = apart
+        self.within: dict[str, frozenset[str]] = {}  # nests that a nest is made of, where it is more than one
+        self.decided = decided_by_parameters(lowered.nests) if keep else frozenset()
+        self.passes: list[Pass] = [ParametersFirst()] if keep else []
+        self.steps = Steps(ParametersFirst().apply(lowered) if keep else lowered)
+        self.journal = journal
+        self.refused: set[tuple[str, str, str]] = set()
+
+    def run(self) -> None:
+        plans: tuple[Callable[[int, Nest], None], ...] = (self._inline, self._epilogue, self._share_loops)
+        for plan in plans:
+            for place, step in enumerate(self.steps.at):
+                if isinstance(step, Nest):
+                    plan(place, step)
+
+    def _parts(self, name: str) -> frozenset[str]:
+        return self.within.get(name, frozenset((name,)))
+
+    def _may_meet(self, a: str, b: str) -> Verdict:
+        """Whether nobody wants two nests, or two of their parts, to be kept apart."""
+        if self.apart and any(frozenset((x, y)) in self.apart for x in self._parts(a) for y in self._parts(b)):
+            return no("they are to be kept apart")
+        return yes()
+
+    def _met(self, gone: str, stays: str) -> None:
+        if self.apart:
+            self.within[stays] = self._parts(stays) | self._parts(gone)
+
+    def _do(self, one: FusionPass, gone: str, subject: str, message: str, saved: int) -> None:
+        one.do(self.steps)
+        self._met(gone, subject)
+        self.passes.append(one)
+        self.journal.add("fusion", subject, message, saved_bytes=saved)
+
+    def _refuse(self, kind: str, a: str, b: str, verdict: Verdict) -> None:
+        key = (kind, a, b)
+        if key not in self.refused:
+            self.refused.add(key)
+            self.journal.add("refusal", a, f"{kind} with {b}: {verdict.why}", other=b)
+
+    def _before_calls(self, step: Step) -> bool:
+        """Whether a step can be done once, when parameters are known."""
+        return isinstance(step, Nest) and self.decided.issuperset(step.writes)
+
+    def _inline(self, position: int, producer: Nest) -> None:
+        """Compute a nest inside all of its readers."""
+        steps = self.steps
+        if not is_pointwise(producer) or len(producer.body) != 1:
+            return
+        buffer = producer.writes[0]
+        if buffer in steps.kept or buffer.space != "arena":
+            return
+        readers = steps.readers(buffer)
+        if not readers or steps.in_parts(buffer):
+            return
+        consumers = [step for i in readers if (step := steps.at[i]) is not None]
+        if len(consumers) == 1 and isinstance(consumers[0], Nest):
+            scaling = ScaleWeights(producer.name, consumers[0].name)
+            if self._may_meet(producer.name, consumers[0].name) and scaling.can(steps):
+                told = f"{producer.name} scales its weights"
+                self._do(scaling, producer.name, consumers[0].name, told, 2 * buffer.bytes)
+                return
+        for consumer in consumers:
+            verdict = self._may_meet(producer.name, consumer.name) and _worth_inlining(producer, consumer, len(readers))
+            if verdict and buffer in self.decided and not self._before_calls(consumer):
+                verdict = _worth_repeating(producer)
+            if not verdict:
+                self._refuse("inline", producer.name, consumer.name, verdict)
+                return
+        if steps.writers(producer.reads, position + 1, readers[-1]):
+            return
+        one = Inline(producer.name)
+        one.do(steps)
+        self.passes.append(one)
+        for consumer in consumers:
+            self._met(producer.name, consumer.name)
+            told = f"computes {producer.name} where it reads it"
+            self.journal.add("fusion", consumer.name, told, saved_bytes=2 * buffer.bytes)
+
+    def _share_loops(self, position: int, later: Nest) -> None:
+        """Compute a nest in the loops of an earlier one that reads the same."""
+        if not is_pointwise(later):
+            return
+        for i in self.steps.reading_the_same(later, position):
+            earlier = self.steps.at[i]
+            if not isinstance(earlier, Nest) or self._before_calls(later) > self._before_calls(earlier):
+                continue
+            one = ShareLoops(later.name, earlier.name)
+            verdict = self._may_meet(later.name, earlier.name) and one.can(self.steps)
+            if verdict:
+                shared = sum(b.bytes for b in set(later.reads) & set(earlier.reads))
+                self._do(one, later.name, earlier.name, f"{later.name} runs in the same loops", shared)
+                return
+            self._refuse("share loops", later.name, earlier.name, verdict)
+
+    def _epilogue(self, position: int, consumer: Nest) -> None:
+        """Run a nest behind the last one that produces what it reads."""
+        if not is_pointwise(consumer):
+            return
+        i = max(self.steps.writers(consumer.reads, 0, position), default=-1)
+        producer = self.steps.at[i] if i >= 0 else None
+        if producer is None or isinstance(producer, LibraryCall):
+            return
+        if self._before_calls(producer) > self._before_calls(consumer):
+            self._refuse("epilogue", consumer.name, producer.name, no("parameters alone decide what it reads"))
+            return
+        if self.steps.in_parts(next(b for b in producer.writes if b in consumer.reads)):
+            return
+        one = Epilogue(consumer.name, producer.name)
+        verdict = self._may_meet(consumer.name, producer.name) and one.can(self.steps)
+        if not verdict:
+            self._refuse("epilogue", consumer.name, producer.name, verdict)
+            return
+        told = f"{consumer.name} became its epilogue"
+        self._do(one, consumer.name, producer.name, told, one.saved(self.steps))
+
+
+def _worth_repeating(producer: Nest) -> Verdict:
+    """Whether to compute at every call what could be computed once: where reading the result would cost more."""
+    store = producer.body[0]
+    assert isinstance(store, Store)
+    if any(part.is_data for load in loads(store) for part in load.index):
+        return yes("its places are checked at every call")
+    cheap = not EXPENSIVE & set(_operations(store.value))
+    if cheap and store.target.bytes > sum(buffer.bytes for buffer in producer.reads):
+        return yes("what it is computed from is smaller")
+    return no("parameters alone decide it: it is computed once, before any call")
+
+
+def _worth_inlining(producer: Nest, consumer: Step, readers: int) -> Verdict:
+    """Whether computing a nest wherever its result is read costs less than reading and writing it."""
+    if isinstance(consumer, LibraryCall):
+        return no("a library call reads a buffer")
+    store = producer.body[0]
+    assert isinstance(store, Store)
+    if not is_plain(store.index, producer.loops):
+        return no("the producer does not write whole rows in order")
+    used = _operations(store.value)
+    if not loads(store) and len(used) <= CHEAP_OPERATIONS:
+        return yes("it reads nothing")
+    if readers > 1 and any(load.guards or any(i.is_data for i in load.index) for load in loads(store)):
+        return no("it is read twice and its own reads are guarded or data-dependent")
+    if len(used) > LONGEST_EXPRESSION or _depth(store.value) > DEEPEST_EXPRESSION:
+        return no(f"its expression has {len(used)} operations already")
+    evaluations = _evaluations(consumer, store.target)
+    size = max(store.target.size, 1)
+    if _widens_bytes(store.value) and evaluations <= MOST_WIDENINGS * size and _in_rows(consumer, store.target):
+        return yes("bytes are read instead of what they become")
+    expensive = bool(EXPENSIVE & set(used))
+    if readers * evaluations > size and (expensive or len(used) > 2 or evaluations > size or readers > 3):
+        return no(f"it would be computed {readers * evaluations / size:.0f} times per element")
+    if readers > 1 and producer.iterations > 4096 and len(producer.reads) > 1:
+        return no("several readers would each read all of its inputs")
+    return yes()
+
+
+def _widens_bytes(value: Expr) -> bool:
+    return isinstance(value, Apply) and value.op == "cast" and value.args[0].dtype in BYTES
+
+
+def _in_rows(nest: Nest, buffer: Buffer) -> bool:
+    """Whether a nest never reads a buffer at places that data give to each point of its innermost loops: bytes can't be
+    gathered by one instruction."""
+    for item in nest.body:
+        if isinstance(item, Nest):
+            if not _in_rows(item, buffer):
+                return False
+            continue
+        inner = nest.loops[-1].var if nest.loops else None
+        read = (part for load in loads(item) if load.buffer == buffer for part in load.index)
+        if any(part.is_data and inner in part.vars for part in read):
+            return False
+    return True
+
+
+def _operations(expr: Expr) -> list[str]:
+    if not isinstance(expr, Apply):
+        return []
+    return [expr.op, *(op for arg in expr.args for op in _operations(arg))]
+
+
+def _depth(expr: Expr) -> int:
+    return 1 + max(map(_depth, expr.args), default=0) if isinstance(expr, Apply) else 0
+
+
+def _evaluations(nest: Nest, buffer: Buffer, around: int = 1) -> int:
+    """How often a nest reads elements of a buffer."""
+    around *= nest.iterations
+    count = 0
+    for item in nest.body:
+        if isinstance(item, Nest):
+            count += _evaluations(item, buffer, around)
+        else:
+            count += around * len({load for load in loads(item) if load.buffer == buffer})
+    return count

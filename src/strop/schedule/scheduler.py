@@ -1,0 +1,213 @@
+"""Nests and their schedules as calls: which nest runs on which buffers, and what is packed for it before any call.
+
+Nests that differ only in names are scheduled and emitted once. A schedule is a list of passes under the names that
+people see; inside, names say nothing (`canonicalise`), so that equal nests are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from strop.core.passes import Pass, Verdict
+from strop.core.problem import Problem
+from strop.cost.model import guess
+from strop.loops.calls import Call, PlannedStep, canonicalise
+from strop.loops.ir import Buffer, Nest, rename
+from strop.loops.lowered import LibraryCall, Lowered
+from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
+from strop.loops.passes.primitives import Reset, ready
+from strop.schedule.builder import ScheduleBuilder
+from strop.schedule.default import schedule
+from strop.schedule.read_packed import ReadPacked, reading_packed, worth_reading_packed
+from strop.target.description import Target
+
+Schedules = Mapping[str, tuple[Pass, ...]]
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """Calls in order: those of the parameter program, and those that every call of the program makes."""
+
+    prepare: tuple[Call, ...] = ()
+    steps: tuple[PlannedStep, ...] = ()
+
+    @property
+    def calls(self) -> dict[str, Call]:
+        return {call.name: call for call in (*self.prepare, *self.steps) if isinstance(call, Call)}
+
+
+class Scheduler:
+    """Schedules for one machine, each distinct nest once."""
+
+    def __init__(self, target: Target, threads: int, pack: bool = True) -> None:
+        self.target, self.threads, self.pack = target, threads, pack
+        self._chosen: dict[Nest, ScheduleBuilder] = {}
+        self._prices: dict[Nest, float] = {}
+        self._applied: dict[tuple[Nest, tuple[Pass, ...]], ScheduleBuilder] = {}
+
+    def chosen(self, canonical: Nest) -> ScheduleBuilder:
+        """The schedule that a nest gets unless told."""
+        if canonical not in self._chosen:
+            made = self._chosen[canonical] = schedule(canonical, self.target, self.threads, self.pack)
+            self._applied[canonical, tuple(made.passes)] = made
+        return self._chosen[canonical]
+
+    def price(self, nest: Nest) -> float:
+        """Cycles that the model guesses for a nest under the schedule that it would get."""
+        canonical, _ = canonicalise(nest)
+        if canonical not in self._prices:
+            self._prices[canonical] = guess(self.chosen(canonical).nest, self.target, self.threads).cycles
+        return self._prices[canonical]
+
+    def applied(self, canonical: Nest, passes: tuple[Pass, ...]) -> ScheduleBuilder:
+        """A nest after some passes; a refusal is raised."""
+        key = (canonical, passes)
+        if key not in self._applied:
+            recipe = ScheduleBuilder(canonical, self.target, self.threads, self.pack)
+            for one in passes:
+                recipe.do(one)
+            self._applied[key] = recipe
+        return self._applied[key]
+
+    def check(self, call: Call, one: Pass) -> Verdict:
+        """Whether a pass may follow those of a call's schedule, and if not, why."""
+        canonical, actual = canonicalise(call.source)
+        passes = tuple(anonymised(given, call.source, actual) for given in call.passes)
+        return anonymised(one, call.source, actual).check(self.applied(canonical, passes).nest)
+
+
+def scheduled(lowered: Lowered, schedules: Schedules, scheduler: Scheduler) -> Scheduled:
+    """The calls of a program whose nests have these schedules; a nest without one runs as it is."""
+    return _Calls(scheduler, schedules).of(lowered)
+
+
+def chosen_schedules(
+    lowered: Lowered, scheduler: Scheduler, edits: Schedules | None = None, *, release: bool = False
+) -> tuple[dict[str, tuple[Pass, ...]], Scheduled]:
+    """A schedule for every nest, and the calls that they make. `edits` are passes by hand: they follow those that are
+    chosen, or take their place after `plain{}`. With `release`, packed copies stand in for parameters of which little
+    is read as it is, so that these can go."""
+    calls = _Choosing(scheduler, edits or {})
+    made = calls.of(lowered)
+    if not release:
+        return calls.chosen, made
+    for position in worth_reading_packed(made.steps, made.prepare):
+        name = made.steps[position].name
+        moved = reading_packed(lowered.nests[position], made.prepare)  # type: ignore[arg-type]
+        copies, (call,) = calls.calls(moved)
+        calls.chosen[name] = (ReadPacked(name), *calls.chosen[name])
+        steps = (*made.steps[:position], call, *made.steps[position + 1 :])
+        made = Scheduled((*made.prepare, *copies), steps)
+    return calls.chosen, made
+
+
+@dataclass
+class _Calls:
+    """Calls in the making; weights that several nests read in one order are packed once."""
+
+    scheduler: Scheduler
+    schedules: Schedules
+    packed: dict[tuple[Buffer, Nest], Buffer] = field(default_factory=dict)
+
+    def of(self, lowered: Lowered) -> Scheduled:
+        prepare = [call for nest in lowered.once for part in self.calls(nest) for call in part]
+        steps: list[PlannedStep] = []
+        later: list[int] = []  # those that read what others have packed
+        for position, step in enumerate(lowered.nests):
+            if isinstance(step, LibraryCall):
+                steps.append(step)
+                continue
+            if isinstance(next(iter(self.schedules.get(step.name, ())), None), ReadPacked):
+                later.append(position)
+            copies, calls = self.calls(step) if position not in later else ([], [Call(step.name, step, {}, step)])
+            prepare += copies
+            steps += calls
+        for position in later:
+            nest = lowered.nests[position]
+            assert isinstance(nest, Nest)
+            copies, (steps[position],) = self.calls(reading_packed(nest, prepare))
+            prepare += copies
+        return Scheduled(tuple(prepare), tuple(steps))
+
+    def passes_of(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer]) -> tuple[Pass, ...]:
+        """The schedule of a nest on canonical names."""
+        return tuple(anonymised(one, nest, actual) for one in self.schedules.get(nest.name, ()))
+
+    def calls(self, nest: Nest) -> tuple[list[Call], list[Call]]:
+        """Calls for the parameter program (packed operands) and calls of the nest itself."""
+        canonical, actual = canonicalise(nest)
+        passes = self.passes_of(nest, canonical, actual)
+        try:
+            recipe = self.scheduler.applied(canonical, passes)
+        except Problem as problem:
+            raise self._refusal(nest, canonical, actual, passes) from problem
+        verdict = ready(recipe.nest)
+        if not verdict:
+            raise Problem("STR301", f"this schedule can't be emitted: {verdict.why}", where=nest.name)
+        before: list[Call] = []
+        for number, copy in enumerate(recipe.copies):
+            target = copy.writes[0]
+            source = actual[copy.reads[0]]
+            alike = (source, canonicalise(copy)[0])
+            if alike in self.packed:
+                actual = {**actual, target: self.packed[alike]}
+                continue
+            name = f"{nest.name}:{source.name}"
+            while any(b.name == name for b in actual.values()):  # another part of it is packed too
+                name += ".more"
+            real = self.packed[alike] = Buffer(name, target.dtype, target.shape, "packed")
+            actual = {**actual, target: real}
+            moved = rename(copy, {target: real, copy.reads[0]: source})
+            title = f"{nest.name}.pack{number + 1 if number else ''}"
+            before += self.calls(replace(moved, name=title, origin=nest.origin))[1]
+        told = tuple(renamed(one, nest, actual) for one in passes)
+        touched = {b: actual[b] for b in (*recipe.nest.reads, *recipe.nest.writes)}
+        return before, [Call(nest.name, recipe.nest, touched, nest, told)]
+
+    def _refusal(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer], passes: Sequence[Pass]) -> Problem:
+        """What the first pass of a schedule that is refused says, under the names that people see."""
+        recipe = ScheduleBuilder(canonical, self.scheduler.target, self.scheduler.threads, self.scheduler.pack)
+        for one in passes:
+            verdict = one.check(recipe.nest)
+            if not verdict:
+                return Problem("STR301", f"{renamed(one, nest, actual)}: {verdict.why}", where=nest.name)
+            recipe.do(one)
+        raise AssertionError(f"nothing of the schedule of {nest.name} is refused")
+
+
+class _Choosing(_Calls):
+    """The same, where nests get the schedules that are chosen for them, and `schedules` holds what is done by hand."""
+
+    def __init__(self, scheduler: Scheduler, edits: Schedules) -> None:
+        super().__init__(scheduler, edits)
+        self.chosen: dict[str, tuple[Pass, ...]] = {}
+
+    def passes_of(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer]) -> tuple[Pass, ...]:
+        edits = super().passes_of(nest, canonical, actual)
+        replaced = any(isinstance(one, Reset) for one in edits)
+        found = edits if replaced else (*self.scheduler.chosen(canonical).passes, *edits)
+        self.chosen[nest.name] = tuple(renamed(one, nest, actual) for one in found)
+        return found
+
+
+def renamed(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
+    """A pass on canonical names as a pass on the names that people see."""
+    if isinstance(one, Pack | Prefetch | PrefetchNext):
+        return replace(one, nest=nest.name, buffer=_packed_names(nest, actual).get(one.buffer, one.buffer))
+    return replace(one, nest=nest.name)  # type: ignore[call-arg]
+
+
+def anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
+    """The other way round."""
+    new = {"nest": "k"}
+    if isinstance(one, Pack | Prefetch | PrefetchNext):
+        names = {real: short for short, real in _packed_names(nest, actual).items()}
+        new["buffer"] = names.get(one.buffer, one.buffer)
+    return replace(one, **new)
+
+
+def _packed_names(nest: Nest, actual: Mapping[Buffer, Buffer]) -> dict[str, str]:
+    """Canonical names of buffers and of their packed copies, and those that people see."""
+    names = {b.name: real.name for b, real in actual.items()}
+    return names | {f"k.{short}": f"{nest.name}:{real}" for short, real in names.items()}

@@ -1,0 +1,117 @@
+"""Register tiles: how many rows and vectors of accumulators a contraction keeps in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from strop.loops.passes.primitives import pieces
+from strop.target.description import Target, narrowest
+
+FMA_LATENCY = 4
+PIPES = 2  # that multiply and add
+MOST_LOOPED_ROWS = 8
+BESIDE_ROWS = 2  # ways of L1 that weights and sums take beside the rows of a tile
+STREAMED = 0.75  # of what L2 gives at best comes while tiles are multiplied
+
+
+@dataclass(frozen=True)
+class Tile:
+    rows: int
+    vectors: int
+
+    def __str__(self) -> str:
+        return f"{self.rows}×{self.vectors}"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a step of a reduction needs: operands that differ by row (broadcast), vector (streamed) or both (paired)."""
+
+    rows: int
+    lanes_extent: int
+    depth: int
+    accumulators: int = 1
+    broadcast: int = 1
+    streamed: int = 1
+    paired: int = 0
+    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more than L1 has ways for evict each other
+    vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
+    window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
+    slide: int = 1  # how far a row moves the window
+    looped: bool = False  # only the sliding loop is written out, others stay loops: fewer reads are kept
+    shuffled: int = 0  # paired reads that several steps of the reduction take from one vector, which stays
+
+    def shared(self, rows: int) -> int:
+        """Different paired reads of a window's steps over some rows."""
+        return min((rows - 1) * self.slide + self.window, rows * self.window)
+
+
+def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
+    """Tiles whose accumulators and operands fit the registers."""
+    for vectors in range(1, 9):
+        if vectors > 1 and (vectors - 1) * lanes >= demand.lanes_extent:
+            break
+        if (
+            demand.vector_divides
+            and demand.vector_divides % (vectors * lanes)
+            and vectors * lanes < demand.vector_divides
+        ):
+            continue
+        for rows in range(1, min(demand.rows, 14) + 1):
+            if not demand.paired:
+                held = min(rows * demand.broadcast, vectors * demand.streamed)
+            elif demand.looped:
+                held = vectors * demand.window * demand.streamed
+                if rows > MOST_LOOPED_ROWS:
+                    break
+            elif demand.window:  # whatever is read twice stays: the machine code reads it once
+                held = vectors * (demand.window * demand.streamed + demand.shared(rows))
+            else:
+                held = vectors * demand.streamed
+            held += demand.shuffled * rows * vectors
+            streaming = 1 + min(demand.paired, 2)
+            if demand.accumulators * rows * vectors + held + streaming <= target.vector_registers:
+                yield Tile(rows, vectors)
+
+
+def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
+    """Cycles for the whole contraction, by the busiest of: multiply-add units, loads, latency, what comes from L2 or,
+    where a panel does not fit there, from L3."""
+    load_rate = target.bandwidth[0] / target.vector_bytes
+    panel = demand.streamed * demand.depth * tile.vectors * target.vector_bytes
+    below = target.bandwidth[2 if panel > target.l2 else 1] if panel > target.l1 and not demand.paired else 0.0
+    arrives = STREAMED * below / target.vector_bytes
+    total = 0.0
+    for count, rows in pieces(demand.rows, tile.rows):
+        for start in range(0, demand.lanes_extent, tile.vectors * lanes):
+            vectors = _vectors(min(tile.vectors * lanes, demand.lanes_extent - start), lanes, target)
+            arithmetic = demand.accumulators * rows * vectors / target.fma_per_cycle
+            paired = demand.shared(rows) / demand.window if demand.window else rows
+            loads = (
+                demand.streamed * vectors / load_rate
+                + demand.broadcast * rows / 2
+                + demand.paired * paired * vectors / load_rate
+            )
+            arriving = demand.streamed * vectors / arrives if arrives else 0.0
+            step = max(arithmetic, loads, arriving, FMA_LATENCY)
+            if demand.rows_alias and rows > target.l1_ways - BESIDE_ROWS:
+                step *= 1.5
+            ends = 12 + 2 * rows * vectors  # starting and finishing a tile
+            total += count * (step * demand.depth + ends)
+    return total
+
+
+def _vectors(extent: int, lanes: int, target: Target) -> float:
+    """Whole vectors' worth of time for some lanes: idle ones cost as much as busy ones.
+
+    The last vector is as narrow as it can be, which pays where pipes are narrower than registers.
+    """
+    whole, rest = divmod(extent, lanes)
+    return whole + (max(narrowest(rest, lanes) / lanes, target.fma_per_cycle / PIPES) if rest else 0)
+
+
+def best(demand: Demand, lanes: int, target: Target) -> Tile:
+    """The cheapest tile; of equals the one with more rows per weight that is read."""
+    found = list(candidates(demand, lanes, target)) or [Tile(1, 1)]
+    return min(found, key=lambda tile: (cycles(tile, demand, lanes, target), -tile.rows * tile.vectors, tile.vectors))

@@ -1,0 +1,560 @@
+"""Abstract values: what the interpreter knows of a Python value without running anything.
+
+A `Value` is a set of atoms, each one thing that the value may be; the empty set (`NOTHING`) is a value that never
+arrives. Atoms and values are interned, so `is` compares them and joins are memoised. Questions for rules:
+
+    value.is_tensor()      something in it is a tensor      value.tensors()     its tensors
+    value.only_tensors()   nothing else is                  value.constants()   its constants, None included
+    value.is_primitive()   only ints, floats, strings …     value.is_unknown()  may be anything
+    value.objects()        its objects (by allocation site) value.holds_tensor()  containers of tensors, too
+
+What only the heap knows (the elements of a list, the attributes of an object) is in `heap.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from strop.source.interpret.heap import Frame, Object
+    from strop.source.project.declarations import Class, Code, Module
+
+PARTIAL_METHOD = "functools.partialmethod"
+MAX_ATOMS = 16
+MAX_CONSTANTS = 6
+MAX_DEPTH = 4
+MAX_ITEMS = 64
+_serial = count(1)
+_SERIAL = attrgetter("serial")
+
+
+class Atom:
+    """One thing that a value may be. Interned by its subclass: equality is identity."""
+
+    __slots__ = ("_value", "serial")
+    is_object = False  #: True for `heap.Object`, which this module cannot import
+
+    def __init__(self) -> None:
+        self.serial = next(_serial)
+        self._value: Value | None = None
+
+    @property
+    def value(self) -> Value:
+        """The value that is only this."""
+        if self._value is None:
+            self._value = Value((self,))
+        return self._value
+
+    def release(self) -> None:
+        """Cut the circle with its own value; nobody uses the atom any more."""
+        self._value = None
+
+    def describe(self) -> str:
+        return type(self).__name__.lower()
+
+    def contents(self) -> Value:
+        """What is inside an object that is a container."""
+        return NOTHING
+
+
+class Const(Atom):
+    """A number, string, bytes, bool, None or Ellipsis whose value is known."""
+
+    __slots__ = ("constant", "type")
+
+    def __init__(self, constant: Any) -> None:
+        super().__init__()
+        self.constant = constant
+        self.type = type(constant).__name__
+
+    def describe(self) -> str:
+        text = repr(self.constant)
+        return text if len(text) < 40 else text[:37] + "…"
+
+
+class Primitive(Atom):
+    """A number, string, bytes or bool of which only the type is known."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: str) -> None:
+        super().__init__()
+        self.type = type
+
+    def describe(self) -> str:
+        return self.type
+
+
+class Tensor(Atom):
+    """A tensor (or numpy array). Shapes are tuples of ints and None; None as a whole: not even the rank is known."""
+
+    __slots__ = ("dtype", "framework", "kind", "merged", "shape")
+
+    def __init__(
+        self, framework: str, kind: str, dtype: str | None, shape: tuple[int | None, ...] | None, merged: bool = False
+    ) -> None:
+        super().__init__()
+        self.merged = merged  #: stands for many, and takes in whatever is joined with it: sets must not shrink again
+        self.framework = framework  #: torch, tensorflow or numpy
+        self.kind = kind  #: tensor, variable, symbolic, sparse, ragged, array
+        self.dtype = dtype
+        self.shape = shape
+
+    def describe(self) -> str:
+        shape = "" if self.shape is None else "[" + ", ".join("?" if d is None else str(d) for d in self.shape) + "]"
+        return f"{self.framework} {self.kind} {self.dtype or ''}{shape}".strip()
+
+
+class Tuple(Atom):
+    """A tuple with known items; tuples are immutable, so no heap is needed."""
+
+    __slots__ = ("depth", "items")
+
+    def __init__(self, items: tuple[Value, ...]) -> None:
+        super().__init__()
+        self.items = items
+        self.depth = 1 + max((item.depth() for item in items), default=0)
+
+    def describe(self) -> str:
+        return "tuple of " + ", ".join(item.describe() for item in self.items[:4])
+
+
+class FunctionValue(Atom):
+    """A function of the project; `frame` holds the variables that it captured."""
+
+    __slots__ = ("code", "frame")
+
+    def __init__(self, code: Code, frame: Frame | None) -> None:
+        super().__init__()
+        self.code = code
+        self.frame = frame
+
+    def describe(self) -> str:
+        return f"function {self.code.name}"
+
+
+class ClassAtom(Atom):
+    """A class of the project."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: Class) -> None:
+        super().__init__()
+        self.cls = cls
+
+    def describe(self) -> str:
+        return f"class {self.cls.name}"
+
+
+class ModuleAtom(Atom):
+    """A module of the project."""
+
+    __slots__ = ("module",)
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def describe(self) -> str:
+        return f"module {self.module.name}"
+
+
+class LibraryValue(Atom):
+    """A module, function, class or constant of a library, by its canonical dotted name."""
+
+    __slots__ = ("dotted",)
+
+    def __init__(self, dotted: str) -> None:
+        super().__init__()
+        self.dotted = dotted
+
+    def describe(self) -> str:
+        return self.dotted
+
+
+class Bound(Atom):
+    """A function (of the project or of a library) with its first argument."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, function: FunctionValue | LibraryValue, receiver: Atom) -> None:
+        super().__init__()
+        self.function = function
+        self.receiver = receiver
+
+    def describe(self) -> str:
+        return f"method {self.function.describe()}"
+
+
+class Partial(Atom):
+    """A function with some of its arguments; `by` is what made it, such as `functools.partial`."""
+
+    __slots__ = ("args", "by", "function", "kwargs")
+
+    def __init__(
+        self, function: Value, args: tuple[Value, ...], kwargs: tuple[tuple[str, Value], ...], by: str
+    ) -> None:
+        super().__init__()
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.by = by
+
+
+class Super(Atom):
+    """`super()` inside a class, for a receiver."""
+
+    __slots__ = ("cls", "receiver")
+
+    def __init__(self, cls: Class, receiver: Atom) -> None:
+        super().__init__()
+        self.cls = cls
+        self.receiver = receiver
+
+
+class Unknown(Atom):
+    """Anything. `before`: it is known to have existed before the function `of` was called (an argument of a function
+    that nobody calls, or something reached through one)."""
+
+    __slots__ = ("before", "of", "why")
+
+    def __init__(self, why: str, before: bool = False, of: str = "") -> None:
+        super().__init__()
+        self.why = why
+        self.before = before
+        self.of = of
+
+    def describe(self) -> str:
+        return f"unknown ({self.why})" if self.why else "unknown"
+
+
+class Value:
+    """A set of atoms in the order in which they were first seen."""
+
+    __slots__ = ("_depth", "_set", "_unknown", "atoms")
+
+    def __init__(self, atoms: tuple[Atom, ...]) -> None:
+        self.atoms = atoms
+        self._set: frozenset[Atom] | None = None
+        self._depth = -1
+        self._unknown: bool | None = None
+
+    def __iter__(self) -> Iterator[Atom]:
+        return iter(self.atoms)
+
+    def __bool__(self) -> bool:
+        return bool(self.atoms)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    def depth(self) -> int:
+        if self._depth < 0:
+            self._depth = max((a.depth for a in self.atoms if isinstance(a, Tuple)), default=0)
+        return self._depth
+
+    def as_set(self) -> frozenset[Atom]:
+        if self._set is None:
+            self._set = frozenset(self.atoms)
+        return self._set
+
+    def describe(self) -> str:
+        return " or ".join(atom.describe() for atom in self.atoms[:4]) or "nothing"
+
+    def tensors(self) -> list[Tensor]:
+        return [atom for atom in self.atoms if isinstance(atom, Tensor) and atom.kind != "array"]
+
+    def arrays(self) -> list[Tensor]:
+        return [atom for atom in self.atoms if isinstance(atom, Tensor) and atom.kind == "array"]
+
+    def is_tensor(self) -> bool:
+        return any(isinstance(atom, Tensor) and atom.kind != "array" for atom in self.atoms)
+
+    def only_tensors(self) -> bool:
+        return bool(self.atoms) and all(isinstance(atom, Tensor) and atom.kind != "array" for atom in self.atoms)
+
+    def holds_tensor(self, depth: int = 4) -> bool:
+        """A tensor, or a container with one in it."""
+        for atom in self.atoms:
+            if isinstance(atom, Tensor) and atom.kind != "array":
+                return True
+            if depth and isinstance(atom, Tuple):
+                if any(item.holds_tensor(depth - 1) for item in atom.items):
+                    return True
+            elif depth and atom.is_object and atom.contents().holds_tensor(depth - 1):
+                return True
+        return False
+
+    def constants(self) -> list[Any]:
+        return [atom.constant for atom in self.atoms if isinstance(atom, Const)]
+
+    def constant(self) -> Any:
+        """The one constant that this is, or None."""
+        return self.atoms[0].constant if len(self.atoms) == 1 and isinstance(self.atoms[0], Const) else None
+
+    def only(self, *types: str) -> bool:
+        """Only constants and primitives of these Python types."""
+        return bool(self.atoms) and all(isinstance(a, (Const, Primitive)) and a.type in types for a in self.atoms)
+
+    def is_primitive(self) -> bool:
+        """Only Python numbers and text; None and booleans are not among them."""
+        return self.only("int", "float", "str", "bytes", "complex")
+
+    def is_unknown(self) -> bool:
+        if self._unknown is None:
+            self._unknown = any(isinstance(atom, Unknown) for atom in self.atoms)
+        return self._unknown
+
+    def is_known(self) -> bool:
+        return bool(self.atoms) and not self.is_unknown()
+
+    def is_none(self) -> bool:
+        return len(self.atoms) == 1 and self.atoms[0] is _const(None)
+
+    def objects(self) -> list[Object]:
+        return [atom for atom in self.atoms if atom.is_object]  # type: ignore[misc]
+
+    def without_none(self) -> Value:
+        none = _const(None)
+        return self if none not in self.atoms else value_of(a for a in self.atoms if a is not none)
+
+
+_atoms: dict[tuple[Any, ...], Atom] = {}
+_values: dict[tuple[Atom, ...], Value] = {}
+_joins: dict[tuple[Value, Value], Value] = {}
+NOTHING = Value(())
+_SEVERAL = "one of several things that nobody knows"
+
+
+def forget() -> None:
+    """Drop what was interned for an earlier program; constants and unknowns stay."""
+    for key in [key for key in _atoms if key[0] not in ("const", "primitive", "unknown", "library")]:
+        _atoms.pop(key).release()
+    _values.clear()
+    _joins.clear()
+
+
+def _interned(key: tuple[Any, ...], make: Any, *args: Any) -> Any:
+    atom = _atoms.get(key)
+    if atom is None:
+        atom = _atoms[key] = make(*args)
+    return atom
+
+
+def _const(constant: Any) -> Const:
+    return _interned(("const", constant.__class__, constant), Const, constant)  # type: ignore[no-any-return]
+
+
+def const(constant: Any) -> Value:
+    return _const(constant).value
+
+
+def primitive(type: str) -> Value:
+    return _interned(("primitive", type), Primitive, type).value  # type: ignore[no-any-return]
+
+
+def tensor(
+    framework: str, kind: str = "tensor", dtype: str | None = None, shape: tuple[int | None, ...] | None = None
+) -> Value:
+    key = ("tensor", framework, kind, dtype, shape)
+    return _interned(key, Tensor, framework, kind, dtype, shape).value  # type: ignore[no-any-return]
+
+
+def tuple_of(items: tuple[Value, ...]) -> Value:
+    """A tuple with these items; what is nested too deeply or too long is given up."""
+    if len(items) > MAX_ITEMS or any(item.depth() >= MAX_DEPTH for item in items):
+        return unknown("a tuple too deep to follow")
+    return _interned(("tuple", items), Tuple, items).value  # type: ignore[no-any-return]
+
+
+def function(code: Code, frame: Frame | None) -> FunctionValue:
+    return _interned(("function", code, frame), FunctionValue, code, frame)  # type: ignore[no-any-return]
+
+
+def class_of(cls: Class) -> ClassAtom:
+    return _interned(("class", cls), ClassAtom, cls)  # type: ignore[no-any-return]
+
+
+def module_of(module: Module) -> Value:
+    return _interned(("module", module), ModuleAtom, module).value  # type: ignore[no-any-return]
+
+
+def library(dotted: str) -> LibraryValue:
+    return _interned(("library", dotted), LibraryValue, dotted)  # type: ignore[no-any-return]
+
+
+def bound(function: FunctionValue | LibraryValue, receiver: Atom) -> Bound:
+    return _interned(("bound", function, receiver), Bound, function, receiver)  # type: ignore[no-any-return]
+
+
+def partial(
+    function: Value, args: tuple[Value, ...] = (), kwargs: tuple[tuple[str, Value], ...] = (), by: str = ""
+) -> Partial:
+    return _interned(("partial", function, args, kwargs, by), Partial, function, args, kwargs, by)  # type: ignore[no-any-return]
+
+
+def super_of(cls: Class, receiver: Atom) -> Super:
+    return _interned(("super", cls, receiver), Super, cls, receiver)  # type: ignore[no-any-return]
+
+
+def unknown(why: str = "", before: bool = False, of: str = "") -> Value:
+    return _interned(("unknown", why, before, of), Unknown, why, before, of).value  # type: ignore[no-any-return]
+
+
+UNKNOWN = unknown()
+NONE = const(None)
+
+
+def value_of(atoms: Iterable[Atom]) -> Value:
+    """The value that may be any of these atoms."""
+    found = tuple(atoms)
+    if not found:
+        return NOTHING
+    if len(found) == 1:
+        return found[0].value
+    return _intern(tuple(sorted(set(found), key=_SERIAL)))
+
+
+def _intern(atoms: tuple[Atom, ...]) -> Value:
+    if len(atoms) == 1:
+        return atoms[0].value
+    value = _values.get(atoms)
+    if value is None:
+        value = _values[atoms] = Value(atoms)
+    return value
+
+
+def join(a: Value, b: Value) -> Value:
+    """Either of the two; grows only finitely often, since long sets are widened."""
+    if a is b or not b.atoms:
+        return a
+    if not a.atoms:
+        return b
+    key = (a, b)
+    known = _joins.get(key)
+    if known is not None:
+        return known
+    if b.as_set() <= a.as_set():
+        result = a
+    else:
+        atoms = sorted(a.as_set() | b.as_set(), key=_SERIAL)
+        result = _intern(tuple(atoms)) if _is_narrow(atoms) else _widened(atoms)
+    _joins[key] = result
+    return result
+
+
+def grown(old: Value, new: Value) -> Value:
+    """The join, for what others read again when it grows: a second reason for not knowing something is no news."""
+    joined = join(old, new)
+    if joined is old or not old.is_unknown():
+        return joined
+    if any(not isinstance(atom, Unknown) and atom not in old.as_set() for atom in joined.atoms):
+        return joined
+    before = all(atom.before for atom in old.atoms if isinstance(atom, Unknown))
+    return old if before == all(atom.before for atom in joined.atoms if isinstance(atom, Unknown)) else joined
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    result = NOTHING
+    for value in values:
+        result = join(result, value)
+    return result
+
+
+def _is_narrow(atoms: list[Atom]) -> bool:
+    """Whether a sorted set is small enough in every respect that `_widened` looks at."""
+    tuples = constants = tensors = unknowns = 0
+    types: set[str] = set()
+    primitives: set[str] = set()
+    for atom in atoms:
+        if isinstance(atom, Const):
+            constants += atom.constant is not None
+            types.add(atom.type)
+        elif isinstance(atom, Primitive):
+            primitives.add(atom.type)
+        elif isinstance(atom, Tensor):
+            tensors += 4 if atom.merged else 1
+        elif isinstance(atom, Tuple):
+            tuples += 1
+        elif isinstance(atom, Unknown):
+            unknowns += 3 if atom.why == _SEVERAL else 1
+    if tuples > 1 or constants > MAX_CONSTANTS or tensors > 3 or unknowns > 2 or len(atoms) > MAX_ATOMS:
+        return False
+    return primitives.isdisjoint(types)
+
+
+def _widened(atoms: list[Atom]) -> Value:
+    tuples = [atom for atom in atoms if isinstance(atom, Tuple)]
+    if len(tuples) > 1:
+        atoms = _merge_tuples(atoms, tuples)
+    constants = [atom for atom in atoms if isinstance(atom, Const) and atom.constant is not None]
+    if len(constants) > MAX_CONSTANTS:
+        atoms = [a for a in atoms if a not in constants] + [primitive(c.type).atoms[0] for c in constants]
+    else:
+        kinds = {atom.type for atom in atoms if isinstance(atom, Primitive)}
+        if kinds:
+            atoms = [a for a in atoms if not (isinstance(a, Const) and a.type in kinds)]
+    tensors = [atom for atom in atoms if isinstance(atom, Tensor)]
+    if len(tensors) > 3 or any(t.merged for t in tensors):
+        groups = [[t for t in tensors if (t.framework, t.kind) == kind] for kind in _kinds(tensors)]
+        merged = [_merge_tensors(group) for group in groups]
+        atoms = [*(atom for atom in atoms if not isinstance(atom, Tensor)), *merged]
+    unknowns = [atom for atom in atoms if isinstance(atom, Unknown)]
+    if len(unknowns) > 2 or any(atom.why == _SEVERAL for atom in unknowns):
+        before = all(atom.before for atom in unknowns)
+        atoms = [a for a in atoms if not isinstance(a, Unknown)] + [unknown(_SEVERAL, before).atoms[0]]
+    if len(set(atoms)) > MAX_ATOMS:
+        atoms = sorted(set(atoms), key=_SERIAL)[:MAX_ATOMS] + [UNKNOWN.atoms[0]]
+    return _intern(tuple(sorted(set(atoms), key=_SERIAL)))
+
+
+def _kinds(tensors: list[Tensor]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((t.framework, t.kind) for t in tensors))  # in order: a scan says the same each time
+
+
+def _merge_tensors(tensors: list[Tensor]) -> Tensor:
+    dtypes = {t.dtype for t in tensors}
+    shape = merged_shape([t.shape for t in tensors])
+    first = tensors[0]
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    key = ("tensor", first.framework, first.kind, dtype, shape, "merged")
+    return _interned(key, Tensor, first.framework, first.kind, dtype, shape, True)  # type: ignore[no-any-return]
+
+
+def merged_shape(shapes: list[tuple[int | None, ...] | None]) -> tuple[int | None, ...] | None:
+    """The most precise shape that all of these fit; None for different ranks."""
+    ranks = {None if shape is None else len(shape) for shape in shapes}
+    if len(ranks) != 1 or None in ranks:
+        return None
+    columns = zip(*[shape for shape in shapes if shape is not None])
+    return tuple(column[0] if len(set(column)) == 1 else None for column in columns)
+
+
+def _merge_tuples(atoms: list[Atom], tuples: list[Tuple]) -> list[Atom]:
+    """Tuples of one length are joined item by item, so that a value holds at most one tuple per length."""
+    kept: list[Atom] = [atom for atom in atoms if not isinstance(atom, Tuple)]
+    for length in sorted({len(t.items) for t in tuples}):
+        same = [t for t in tuples if len(t.items) == length]
+        columns = zip(*[t.items for t in same])
+        items = tuple(join_all(column) for column in columns)
+        kept += tuple_of(items).atoms
+    return kept
+
+
+def widen_constants(old: Value, new: Value) -> Value:
+    """The join at the head of a loop: constants that change from round to round keep only their type."""
+    if old is new or not old.atoms:
+        return new
+    both = join(old, new)
+    if both is old:
+        return old
+    fresh = [atom for atom in both.atoms if isinstance(atom, Const) and type(atom.constant) in (int, float, str)]
+    if len(fresh) < 2:
+        return both
+    types = [a.type for a in fresh]
+    many = {t for t in types if types.count(t) > 1}
+    kept = [a for a in both.atoms if not (isinstance(a, Const) and a.type in many)]
+    return _widened(kept + [primitive(t).atoms[0] for t in many])

@@ -1,0 +1,1 @@
+"""A project's files, modules, declarations, settings and requirements."""

@@ -1,0 +1,1 @@
+"""Comparing before and after: code run twice, in processes of its own."""
