@@ -198,3 +198,11 @@ def test_a_producer_runs_inside_its_reader(loop):
     assert len(program.nests) == len(names) - 1
     interpreted(convolution, program)
     natively(convolution, [one])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_input_that_lies_as_a_person_said_is_not_laid_out_again(family):
+    program = lowered(family)
+    flat = [Relayout(name, (("fuse", 0, len(b.shape)),)) for name, b in tensors(program).items() if len(b.shape) > 1]
+    fitting = [one for one in flat if one.check(program)]
+    natively(family, fitting[:1])

@@ -47,7 +47,8 @@ def with_borders(lowered: Lowered) -> tuple[Lowered, list[BorderCopy], list[Buff
     """The program with copies at the border, the passes that made them, and the tensors that get layouts."""
     wanted, borders = _to_lay_out(lowered.nests, lowered.layouts)
     program: Lowered = BorderCopy.apply_all(lowered, borders)
-    own = [b for b in _buffers(program.nests) if b.space == "arena" and (b in wanted or b.name.endswith(INSIDE))]
+    copies = {b for b in _buffers(program.nests) if b.name.endswith(INSIDE) and b.name not in lowered.layouts}
+    own = [b for b in _buffers(program.nests) if b.space == "arena" and (b in wanted or b in copies)]
     return program, borders, own
 
 
