@@ -1,6 +1,6 @@
 """Writes the pages of docs/ whose tables come from the code; a test fails when they drift.
 
-python tools/generate_docs.py            # operators, passes, problems, command-line, onnx, scan, rules, extending
+python tools/generate_docs.py            # operators, passes, problems, command-line, onnx, scan, rules, adopt, …
 python tools/generate_docs.py --zoo      # and library-nodes.md, which captures every network of the zoo
 python tools/generate_docs.py --check    # exit 1 if a page would change
 """
@@ -99,7 +99,7 @@ def _becomes(op: str) -> str:
     if op in ACTIVATIONS or op in ("where", "cast"):
         return "a pointwise expression"
     if op in LOWERINGS:
-        return f"nests (`lower/{LOWERINGS[op].__module__.rpartition('.')[2]}.py`)"
+        return f"nests (`loops/lower/{LOWERINGS[op].__module__.rpartition('.')[2]}.py`)"
     leaves = {"input": "the caller's memory", "param": "the caller's memory", "item": "one of several buffers"}
     return leaves.get(op) or {"constant": "a literal, or data in the code", "aten": "a library call"}[op]
 
