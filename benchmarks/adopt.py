@@ -7,7 +7,8 @@
 The models are those of examples/adopt, plain PyTorch as people write it. Each is edited by the safe rules that are on
 by default, Strop's own kernels allowed (`strop fix --with-strop`). A step is zero_grad, forward, backward and the
 optimiser's step. Both versions run in one process, step by step in turn, so that a busy machine slows both alike; the
-figure is the median of processor time. Memory is the most that tensors held at once during a step, parameters and optimiser included.
+figure is the median of processor time. Memory is the most that tensors held at once during a step,
+parameters and optimiser included.
 """
 
 from __future__ import annotations
