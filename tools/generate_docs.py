@@ -75,7 +75,10 @@ def operators() -> str:
         "reaches this set, or become library nodes.",
         _table(
             ("family", "overloads"),
-            [(f"`frontend/torch/aten/{family}.py` ({len(names)})", _words(names)) for family, names in sorted(families.items())],
+            [
+                (f"`frontend/torch/aten/{family}.py` ({len(names)})", _words(names))
+                for family, names in sorted(families.items())
+            ],
         ),
         "## How many of PyTorch's own samples pass",
         f"""
