@@ -1,6 +1,6 @@
 """How compile time and memory grow with a network's depth: repeated blocks, from ten to a thousand operators.
 
-    python benchmarks/growth.py                     # the table of docs/performance.md
+    python benchmarks/growth.py                     # the table of docs/notes/2026-11-compile-time.md
     python benchmarks/growth.py --only transformer --sizes 10,100,1000
 
 Each size is compiled in a process of its own with an empty cache. Seconds are CPU seconds of that process, from the

@@ -1,5 +1,4 @@
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -92,11 +91,3 @@ def test_sizes(text, size):
 def test_a_size_that_is_none():
     with pytest.raises(Problem, match="STROP_CACHE_LIMIT"):
         cache_limit({"STROP_CACHE_LIMIT": "much"})
-
-
-def test_the_readme_lists_every_option():
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    missing = [
-        f.name for f in fields(Options) if f"| `{f.name}=" not in readme or f"STROP_{f.name.upper()}" not in readme
-    ]
-    assert missing == []
