@@ -1,5 +1,3 @@
-from dataclasses import fields
-
 import pytest
 
 from strop.core.options import ALGORITHMS, DEFAULT_CACHE_LIMIT, PRODUCTS, Options, cache_limit
