@@ -1,4 +1,4 @@
-"""Strop compiles PyTorch models to native CPU code.
+"""Strop compiles PyTorch and ONNX models to native CPU code, and finds and fixes what is slow in their sources.
 
     fast = strop.compile(model, (x,))             # an nn.Module in, an nn.Module out
     run = strop.compile("model.onnx")             # an ONNX file: run({"x": array})

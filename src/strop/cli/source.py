@@ -211,7 +211,7 @@ def _settings(
 def _look(
     paths: list[str], settings: Settings, jobs: int | None, cache: bool | None, silent: bool, since: str | None
 ) -> Callable[[], Scan]:
-    """A survey with a progress bar, to be made as often as needed."""
+    """A scan with a progress bar, to be made as often as needed."""
     from strop.source.scan_project import available_jobs, scan_project
 
     use_cache = Options.from_environment(**given(cache=cache)).cache

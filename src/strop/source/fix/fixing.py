@@ -1,4 +1,4 @@
-"""`strop fix`: the edits of a survey's findings, round after round in memory, until nothing is left to apply.
+"""`strop fix`: the edits of a scan's findings, round after round in memory, until nothing is left to apply.
 
 An edit can uncover another (a function that has become a graph can get a signature), and of two that overlap one has to
 wait. So each round looks at the project as if the edits of the last one were written; what is shown and what is written
@@ -19,7 +19,7 @@ _ROUNDS = 10  # no rule needs more; a pair of rules that undo each other ends he
 
 @dataclass
 class Fixed:
-    """What the edits come to: not written until `schedule.write()`."""
+    """What the edits come to: not written until `plan.write()`."""
 
     plan: Plan
     applied: list[Finding] = field(default_factory=list)
