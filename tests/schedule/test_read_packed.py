@@ -56,7 +56,8 @@ def test_what_is_no_copy_of_everything_does_not_stand_in(partial):
 
 
 def test_a_nest_that_reads_few_elements_reads_the_copy():
-    assert worth_reading_packed([call(reading(1))], [call(packing())]) == [0]
+    few = call(reading(1))
+    assert worth_reading_packed([few], [call(packing())]) == [few]
     assert [b.name for b in reading_packed(reading(1), [call(packing())]).reads] == ["p"]
 
 

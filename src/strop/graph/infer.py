@@ -363,6 +363,18 @@ def _conv(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...
     return (Type(_same_dtype(inputs), (x.shape[0], channels, *extents)),)
 
 
+@_infers("conv_weight_grad")
+def _conv_weight_grad(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, dy = inputs
+    space, kernel, groups = x.shape[2:], attrs["kernel"], attrs["groups"]
+    _need(len(space) == len(kernel) == len(dy.shape) - 2, f"{x.type}, {dy.type} and kernel {kernel} differ in rank")
+    _need(x.shape[0] == dy.shape[0], f"{x.type} and {dy.type} differ in batch size")
+    _need(x.shape[1] % groups == 0 == dy.shape[1] % groups, f"{x.type} and {dy.type} in {groups} groups")
+    for key in ("stride", "padding", "dilation"):
+        _need(len(attrs[key]) == len(space), f"{key} {attrs[key]} for {len(space)} space dimensions")
+    return (Type(_same_dtype(inputs), (dy.shape[1], x.shape[1] // groups, *kernel)),)
+
+
 @_infers("attention")
 def _attention(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     q, k, v = inputs[:3]

@@ -98,6 +98,9 @@ OTHER = {
     "matmul": "inputs (a[…,M,K], b[…,K,N]), batch dimensions broadcast; both at least 2-d",
     "conv": "inputs (x[N,C,*space], weight[O,C/groups,*k][, bias]): attrs stride, padding ((before, after) per "
             "dimension), dilation, groups, transposed, output_padding (transposed: weight[C,O/groups,*k])",
+    "conv_weight_grad": "inputs (x[N,C,*space], dy[N,O,*points]): the gradient of the weight[O,C/groups,*k] of a "
+                        "conv from space to points; attrs kernel, stride, padding, dilation, groups. With the two "
+                        "inputs exchanged, that of a transposed one",
     "byte_conv": "as conv without bias and groups, on such i32",
     "attention": "inputs (q[…,L,E], k[…,S,E], v[…,S,Ev][, mask]): attrs scale, causal; mask is bool (True: attend) or "
                  "added; k and v may have fewer heads (dimension -3), each shared by an equal group of q's heads "

@@ -23,6 +23,9 @@ from strop.core.dtypes import SIZES
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
+#: spaces of what stays the same from call to call: parameters, what is computed from them, and constants
+CONSTANT = ("param", "packed", "const")
+
 
 @dataclass(frozen=True)
 class Buffer:

@@ -405,6 +405,29 @@ def conv(
     return torch.convolution(F.pad(x, flat), weight, bias, stride, [0] * len(stride), dilation, False, [0], groups)
 
 
+@means("conv_weight_grad")
+def conv_weight_grad(
+    node: Node,
+    x: Tensor,
+    dy: Tensor,
+    *,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
+    x = F.pad(x, [amount for pair in reversed(padding) for amount in pair])
+    reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(dy.shape[2:], stride, dilation, kernel)]
+    x = F.pad(x, [amount for have, need in zip(x.shape[:1:-1], reversed(reach)) for amount in (0, need - have)])
+    weight = x.new_empty(node.shape)
+    none = [0] * len(stride)
+    made: Tensor = torch.ops.aten.convolution_backward(
+        dy, x, weight, None, stride, none, dilation, False, none, groups, [False, True, False]
+    )[1]
+    return made
+
+
 @means("attention")
 def attention(
     node: Node, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float, causal: bool, gqa: bool

@@ -10,11 +10,10 @@ from math import gcd, lcm
 
 from strop.loops.calls import Call
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
-from strop.loops.ir import Buffer, Loop, Nest, Store, loads
+from strop.loops.ir import CONSTANT, Buffer, Loop, Nest, Store, loads
 from strop.loops.volume import flop
 
 MOST_STEPS = 20_000  # of a loop that is looked at step by step
-FIXED = ("packed", "param", "const")  # spaces of parameters
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class RangedLoop:
         """Bytes of parameters that a part of the walk reads although another has: those that do not move along with
         the loop, unless it is around all others and so reads them again at every step."""
         outermost = next((loop.name for loop in self.call.nest.all_loops if loop.extent > 1), None) == self.name
-        still = (b for b, reach in self.reads.items() if reach is None and b.space in FIXED)
+        still = (b for b, reach in self.reads.items() if reach is None and b.space in CONSTANT)
         return 0 if outermost else sum(b.bytes for b in still)
 
     @cached_property

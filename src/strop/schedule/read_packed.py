@@ -37,16 +37,16 @@ class ReadPacked(Pass):
         return ir
 
 
-def worth_reading_packed(steps: Sequence[PlannedStep], prepare: Sequence[Call]) -> list[int]:
-    """Positions of steps that read few elements of a parameter of which there is a packed copy. A parameter that some
-    other step reads as it is stays in any case, and so do its readers."""
-    found: set[int] = set()
+def worth_reading_packed(steps: Sequence[PlannedStep], prepare: Sequence[Call]) -> list[Call]:
+    """Calls that read few elements of a parameter of which there is a packed copy. A parameter that some other step
+    reads as it is stays in any case, and so do its readers."""
+    found: set[str] = set()
     for parameter in _copied(prepare):
-        readers = [i for i, step in enumerate(steps) if parameter in _read(step)]
-        nests = [step.source for i in readers if isinstance(step := steps[i], Call)]
-        if len(nests) == len(readers) and all(_reads_few(nest, parameter) for nest in nests):
-            found.update(readers)
-    return sorted(found)
+        readers = [step for step in steps if parameter in _read(step)]
+        calls = [step for step in readers if isinstance(step, Call)]
+        if len(calls) == len(readers) and all(_reads_few(call.source, parameter) for call in calls):
+            found.update(call.name for call in calls)
+    return [step for step in steps if isinstance(step, Call) and step.name in found]
 
 
 def reading_packed(nest: Nest, prepare: Sequence[Call]) -> Nest:

@@ -15,7 +15,7 @@ from math import prod
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.loops.analysis import Contraction, contraction, fusable
-from strop.loops.ir import Loop, Nest
+from strop.loops.ir import CONSTANT, Loop, Nest
 from strop.loops.passes.blocking import Block, RFactor
 from strop.loops.passes.packing import Pack
 from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, Unroll, Vectorise, find_loop, ready
@@ -23,7 +23,6 @@ from strop.target.description import Target
 
 MOST_COPIES = 256  # of one statement, after unrolling: more takes LLVM seconds to compile
 MOST_ROWS, MOST_VECTORS = 14, 8
-SPACES = ("param", "packed", "const")
 ATTEMPTS = 200  # draws in a row that checks may refuse before a nest counts as having no schedule
 
 
@@ -149,7 +148,7 @@ class _Draw:
     def _pack(self, found: Contraction, along: Loop, width: int) -> None:
         """Operands that the vectors run along, copied in the order of reading, or left as they are."""
         for load in found.operands:
-            if load.guards or load.buffer.space not in SPACES or along.var not in load.vars or self.sometimes(0.4):
+            if load.guards or load.buffer.space not in CONSTANT or along.var not in load.vars or self.sometimes(0.4):
                 continue
             near = [loop for loop in (*self.nest.loops, *self._inner_loops()) if loop.var in load.vars]
             order = tuple(loop.name for loop in near if loop.name != along.name and loop.extent > 1)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from strop.core.passes import Pass, Verdict
 from strop.core.problem import Problem
 from strop.cost.model import guess
 from strop.loops.calls import Call, PlannedStep, canonicalise
-from strop.loops.ir import Buffer, Nest, rename
+from strop.loops.ir import CONSTANT, Buffer, Nest, rename
 from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.passes.primitives import Reset, ready
@@ -57,7 +58,10 @@ class Scheduler:
         """Cycles that the model guesses for a nest under the schedule that it would get."""
         canonical, _ = canonicalise(nest)
         if canonical not in self._prices:
-            self._prices[canonical] = guess(self.chosen(canonical).nest, self.target, self.threads).cycles
+            recipe = self.chosen(canonical)
+            packed = [copy for copy in recipe.copies if copy.reads[0].space not in CONSTANT]
+            each = (self.chosen(canonicalise(copy)[0]).nest for copy in packed)
+            self._prices[canonical] = sum(guess(one, self.target, self.threads).cycles for one in (recipe.nest, *each))
         return self._prices[canonical]
 
     def applied(self, canonical: Nest, passes: tuple[Pass, ...]) -> ScheduleBuilder:
@@ -92,19 +96,18 @@ def chosen_schedules(
     made = calls.of(lowered)
     if not release:
         return calls.chosen, made
-    for position in worth_reading_packed(made.steps, made.prepare):
-        name = made.steps[position].name
-        moved = reading_packed(lowered.nests[position], made.prepare)  # type: ignore[arg-type]
-        copies, (call,) = calls.calls(moved)
-        calls.chosen[name] = (ReadPacked(name), *calls.chosen[name])
-        steps = (*made.steps[:position], call, *made.steps[position + 1 :])
+    for call in worth_reading_packed(made.steps, made.prepare):
+        copies, again = calls.calls(reading_packed(call.source, made.prepare))
+        calls.chosen[call.name] = (ReadPacked(call.name), *calls.chosen[call.name])
+        position = made.steps.index(call)
+        steps = (*made.steps[:position], *again, *made.steps[position + 1 :])
         made = Scheduled((*made.prepare, *copies), steps)
     return calls.chosen, made
 
 
 @dataclass
 class _Calls:
-    """Calls in the making; weights that several nests read in one order are packed once."""
+    """Calls in the making; operands that several nests read in one order are packed once."""
 
     scheduler: Scheduler
     schedules: Schedules
@@ -112,30 +115,31 @@ class _Calls:
 
     def of(self, lowered: Lowered) -> Scheduled:
         prepare = [call for nest in lowered.once for part in self.calls(nest) for call in part]
-        steps: list[PlannedStep] = []
-        later: list[int] = []  # those that read what others have packed
+        steps: list[Sequence[PlannedStep]] = []
+        later: list[tuple[int, Nest]] = []  # those that read what others have packed
         for position, step in enumerate(lowered.nests):
             if isinstance(step, LibraryCall):
-                steps.append(step)
+                steps.append([step])
                 continue
             if isinstance(next(iter(self.schedules.get(step.name, ())), None), ReadPacked):
-                later.append(position)
-            copies, calls = self.calls(step) if position not in later else ([], [Call(step.name, step, {}, step)])
+                later.append((position, step))
+                steps.append(())
+                continue
+            copies, calls = self.calls(step)
             prepare += copies
-            steps += calls
-        for position in later:
-            nest = lowered.nests[position]
-            assert isinstance(nest, Nest)
-            copies, (steps[position],) = self.calls(reading_packed(nest, prepare))
+            steps.append(calls)
+        for position, nest in later:
+            copies, steps[position] = self.calls(reading_packed(nest, prepare))
             prepare += copies
-        return Scheduled(tuple(prepare), tuple(steps))
+        return Scheduled(tuple(prepare), tuple(chain.from_iterable(steps)))
 
     def passes_of(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer]) -> tuple[Pass, ...]:
         """The schedule of a nest on canonical names."""
         return tuple(anonymised(one, nest, actual) for one in self.schedules.get(nest.name, ()))
 
     def calls(self, nest: Nest) -> tuple[list[Call], list[Call]]:
-        """Calls for the parameter program (packed operands) and calls of the nest itself."""
+        """Calls for the parameter program (packed parameters), and those of the nest itself: after the calls that pack
+        what changes from call to call."""
         canonical, actual = canonicalise(nest)
         passes = self.passes_of(nest, canonical, actual)
         try:
@@ -146,6 +150,7 @@ class _Calls:
         if not verdict:
             raise Problem("STR301", f"this schedule can't be emitted: {verdict.why}", where=nest.name)
         before: list[Call] = []
+        here: list[Call] = []
         for number, copy in enumerate(recipe.copies):
             target = copy.writes[0]
             source = actual[copy.reads[0]]
@@ -156,14 +161,15 @@ class _Calls:
             name = f"{nest.name}:{source.name}"
             while any(b.name == name for b in actual.values()):  # another part of it is packed too
                 name += ".more"
-            real = self.packed[alike] = Buffer(name, target.dtype, target.shape, "packed")
+            constant = source.space in CONSTANT
+            real = self.packed[alike] = replace(target, name=name, space="packed" if constant else "arena")
             actual = {**actual, target: real}
             moved = rename(copy, {target: real, copy.reads[0]: source})
             title = f"{nest.name}.pack{number + 1 if number else ''}"
-            before += self.calls(replace(moved, name=title, origin=nest.origin))[1]
+            (before if constant else here).extend(self.calls(replace(moved, name=title, origin=nest.origin))[1])
         told = tuple(renamed(one, nest, actual) for one in passes)
         touched = {b: actual[b] for b in (*recipe.nest.reads, *recipe.nest.writes)}
-        return before, [Call(nest.name, recipe.nest, touched, nest, told)]
+        return before, [*here, Call(nest.name, recipe.nest, touched, nest, told)]
 
     def _refusal(self, nest: Nest, canonical: Nest, actual: Mapping[Buffer, Buffer], passes: Sequence[Pass]) -> Problem:
         """What the first pass of a schedule that is refused says, under the names that people see."""

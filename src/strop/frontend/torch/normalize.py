@@ -334,7 +334,7 @@ class _Converter:
         rule = rule_for(str(target))
         if rule is None:
             return None
-        made = rule(self.b, *_bound(target, args, kwargs))
+        made: Any = rule(self.b, *_bound(target, args, kwargs))
         wanted = tree_flatten(result)[0]
         given = list(made) if isinstance(made, tuple) else [made]
         if not isinstance(result, (tuple, list)):

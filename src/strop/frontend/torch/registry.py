@@ -5,8 +5,9 @@
         return b.unary("relu", x)
 
 A rule gets the builder and every argument of the operator's schema in order, defaults filled in; tensors are nodes.
-It returns a node, or a tuple of nodes where the operator has several results. `raise Unfit(reason)` says that this
-form of the operator has no rule: then its decomposition is tried, then it becomes a library node.
+It returns a node, or a tuple where the operator has several results (None for one that was not asked for).
+`raise Unfit(reason)` says that this form of the operator has no rule: then its decomposition is tried, then it becomes
+a library node.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TypeVar
 from strop.core.extensions import Undo, put
 from strop.graph.ir import Node
 
-Result = Node | tuple[Node, ...]
+Result = Node | tuple[Node | None, ...]  # None: a result that nobody asked for
 Rule = Callable[..., Result]
 
 RULES: dict[str, Rule] = {}

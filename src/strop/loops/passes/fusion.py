@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from strop.core.passes import Verdict, no, yes
-from strop.loops.ir import Buffer, Nest, Store, rename
+from strop.loops.ir import CONSTANT, Buffer, Nest, Store, rename
 from strop.loops.lowered import LibraryCall, Lowered, Step
 from strop.loops.passes.layouts import NestsPass, reads, writes
 from strop.loops.passes.merging import (
@@ -342,7 +342,7 @@ class Hoist(NestsPass):
                 rest.append(replace(step, inputs=tuple(kept.get(b, b) for b in step.inputs)))
                 continue
             step = rename(step, kept)
-            constant = all(b.space in ("param", "packed", "const") for b in step.reads)
+            constant = all(b.space in CONSTANT for b in step.reads)
             if constant and all(b.space in ("arena", "packed") for b in step.writes) and not set(step.writes) & shared:
                 new = {b: replace(b, space="packed") for b in step.writes}
                 kept.update(new)

@@ -39,7 +39,7 @@ class Pack(Pass):
     """… w[f(n, k)] …   →   … p[n÷by, k, n mod by] …   where p holds the same elements in the order of reading
 
     `order` names the other loops that the read depends on, outermost first. With `at`, the copy is made inside that
-    loop into scratch; without, `copy` is a nest of its own (for parameters it runs once).
+    loop into scratch; without, `copy` is a nest of its own: for parameters it runs once, otherwise at every call.
     """
 
     nest: str
@@ -66,8 +66,6 @@ class Pack(Pass):
             return no(f"`{self.buffer}` is read in {len(reads)} ways, a packed copy serves one", ir.name)
         if reads[0].buffer in (*ir.writes, *ir.all_scratch):
             return no(f"`{self.buffer}` is written here", ir.name)
-        if not self.at and reads[0].buffer.space not in ("param", "packed", "const"):
-            return no(f"`{self.buffer}` changes at every call: say where it is packed (`at`)", ir.name)
         return self._places(ir, reads[0])
 
     def _places(self, ir: Nest, read: Load) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from strop.core.dtypes import is_float
 from strop.core.problem import Problem
@@ -117,6 +118,43 @@ def _conv(
         transposed=bool(transposed), output_padding=per_dimension(output_padding, space),
     )  # fmt: skip
     return node if batched else b.reshape(node, b.call.shape)
+
+
+@aten("convolution_backward")
+def convolution_backward(
+    b: Builder,
+    dy: Node,
+    x: Node,
+    weight: Node,
+    bias_sizes: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    output_padding: Sizes,
+    groups: int,
+    mask: Sequence[bool],
+) -> tuple[Node | None, ...]:
+    """The gradients of input (a convolution the other way round), weight and bias; None where `mask` asks for none."""
+    space = weight.type.rank - 2
+    if x.type.rank != space + 2 or not is_float(x.dtype):
+        raise Unfit("the gradient of a convolution without a batch dimension, or of integers")
+    strides, dilations = per_dimension(stride, space), per_dimension(dilation, space)
+    pads = tuple((p, p) for p in per_dimension(padding, space))
+    back: dict[str, Any] = {"stride": strides, "padding": pads, "dilation": dilations, "groups": groups}
+    made: list[Node | None] = [None, None, None]
+    if mask[0]:
+        reach = [(o - 1) * s - sum(p) + d * (k - 1) + 1 for o, s, p, d, k in
+                 zip(dy.shape[2:], strides, pads, dilations, weight.shape[2:])]  # fmt: skip
+        rest = (0,) * space if transposed else tuple(have - r for have, r in zip(x.shape[2:], reach))
+        made[0] = b.node("conv", (dy, weight), x.type, **back, transposed=not transposed, output_padding=rest)
+    if mask[1]:
+        of = (dy, x) if transposed else (x, dy)
+        made[1] = b.node("conv_weight_grad", of, weight.type, kernel=tuple(weight.shape[2:]), **back)
+    if mask[2]:
+        dims = tuple(dim for dim in range(space + 2) if dim != 1)
+        made[2] = b.node("sum", (dy,), Type(dy.dtype, (dy.shape[1],)), dims=dims, keepdim=False)
+    return tuple(made)
 
 
 # normalisation

@@ -1,0 +1,73 @@
+"""Operands of contractions are read in the order of the tile, packed at every call where that pays."""
+
+import pytest
+import torch
+
+import strop
+
+
+class TransposedRight(torch.nn.Module):
+    def forward(self, x, w):
+        return x @ w.mT
+
+
+class TransposedLeft(torch.nn.Module):
+    def forward(self, dy, x):
+        return dy.mT @ x
+
+
+def session(model, *shapes, target="znver4"):
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(shape) for shape in shapes)
+    return strop.Session(model, inputs, options=strop.Options(target=f"{target}@host", threads=1)), inputs
+
+
+def run(session, *inputs):
+    with torch.no_grad():
+        return session.module(*inputs)
+
+
+def packs(session):
+    return [str(one) for one in session.history if str(one).startswith("pack{")]
+
+
+@pytest.mark.parametrize("target", ["znver3", "znver4"])
+def test_a_transposed_operand_is_packed_for_vectors_where_enough_rows_share_it(target):
+    made, inputs = session(TransposedRight(), (64, 96), (160, 96), target=target)
+    assert len(packs(made)) == 1 and "buffer=w along=n" in packs(made)[0]
+    torch.testing.assert_close(run(made, *inputs), inputs[0] @ inputs[1].mT, rtol=1e-4, atol=1e-4)
+
+
+def test_few_rows_read_it_as_it_is():
+    made, _ = session(TransposedRight(), (4, 96), (160, 96))
+    assert not packs(made)
+
+
+def test_every_matrix_of_a_batch_has_its_copy():
+    made, inputs = session(TransposedRight(), (3, 32, 40), (3, 48, 40))
+    assert len(packs(made)) == 1
+    torch.testing.assert_close(run(made, *inputs), inputs[0] @ inputs[1].mT, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("depth", [1024, 1000])
+def test_rows_that_a_long_sum_reads_across_are_transposed(depth):
+    made, inputs = session(TransposedLeft(), (depth, 40), (depth, 200))
+    assert len(packs(made)) == 1 and "along=k" in packs(made)[0]
+    torch.testing.assert_close(run(made, *inputs), inputs[0].mT @ inputs[1], rtol=1e-4, atol=1e-3)
+
+
+def test_a_short_sum_reads_them_as_they_are():
+    made, _ = session(TransposedLeft(), (128, 40), (128, 200))
+    assert not packs(made)
+
+
+def test_an_operand_that_two_products_read_in_one_order_is_packed_once():
+    class Twice(torch.nn.Module):
+        def forward(self, x, y, w):
+            return x @ w.mT, y @ w.mT
+
+    made, (x, y, w) = session(Twice(), (64, 96), (80, 96), (160, 96))
+    copies = [step.name for step in made.plan.steps if step.name.endswith(".pack")]
+    assert len(copies) == 1
+    for got, expected in zip(run(made, x, y, w), (x @ w.mT, y @ w.mT)):
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
