@@ -9,7 +9,8 @@ import pytest
 from source_facts import facts
 from strop.source.interpret import api_handlers
 from strop.source.interpret.heap import Object
-from strop.source.interpret.values import NOTHING, forget, join, join_all, tensor
+from strop.source.interpret.joins import join, join_all
+from strop.source.interpret.values import NOTHING, forget, tensor
 
 X = "x = tf.ones([2, 3])\n"
 

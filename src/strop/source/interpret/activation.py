@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from strop.source.interpret.heap import Cell, Frame, FunctionContext, Object
-from strop.source.interpret.values import NOTHING, UNKNOWN, Value, const, join, library, unknown, widen_constants
+from strop.source.interpret.joins import join, widen_constants
+from strop.source.interpret.values import NOTHING, UNKNOWN, Value, const, library, unknown
 from strop.source.project.declarations import Class
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ class Activation:
         raise NotImplementedError
 
     def narrow(self, test: ast.expr, truth: bool) -> None:
+        raise NotImplementedError
+
+    def block(self, statements: list[ast.stmt]) -> None:
         raise NotImplementedError
 
     # -- events ----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from strop.source.interpret.activation import CallArguments
 from strop.source.interpret.heap import Cell, Object
+from strop.source.interpret.joins import join, join_all
 from strop.source.interpret.values import (
     NONE,
     NOTHING,
@@ -25,8 +26,6 @@ from strop.source.interpret.values import (
     Value,
     class_of,
     const,
-    join,
-    join_all,
     library,
     module_of,
     partial,

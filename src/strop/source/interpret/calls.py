@@ -8,6 +8,7 @@ from strop.source.interpret import api_handlers
 from strop.source.interpret.activation import CallArguments, spelled
 from strop.source.interpret.heap import Cell, FunctionContext, Object
 from strop.source.interpret.hints import hint
+from strop.source.interpret.joins import join, join_all
 from strop.source.interpret.library import LibraryCalls
 from strop.source.interpret.values import (
     NONE,
@@ -24,8 +25,6 @@ from strop.source.interpret.values import (
     Tuple,
     Unknown,
     Value,
-    join,
-    join_all,
     primitive,
     tensor,
     tuple_of,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from strop.source.interpret.joins import join_all
 from strop.source.interpret.values import (
     NONE,
     NOTHING,
     ClassAtom,
     LibraryValue,
     Value,
-    join_all,
     library,
     primitive,
     tensor,

@@ -35,7 +35,8 @@ from strop.source.interpret import entries, events, queries
 from strop.source.interpret.activation import GaveUp
 from strop.source.interpret.callgraph import CallGraph
 from strop.source.interpret.heap import MAX_KEYS, Cell, Frame, FunctionContext, Object, put
-from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value, const, forget, grown, join, unknown
+from strop.source.interpret.joins import grown, join
+from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value, const, forget, unknown
 from strop.source.project.declarations import Class, Code, Module
 from strop.source.project.modules import Project
 
