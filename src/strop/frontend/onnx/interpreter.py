@@ -16,12 +16,9 @@ import torch
 import torch.fx.traceback as fx_meta
 from torch import Tensor
 from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
     FakeTensor,
     FakeTensorMode,
 )
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
@@ -34,6 +31,7 @@ from strop.frontend.onnx.ops import OnnxCall, Undecided, Unknown, Unsupported, a
 from strop.frontend.onnx.ops.counters import noted
 from strop.frontend.onnx.ops.standing import on_standing, stands
 from strop.frontend.onnx.program import OnnxProgram, OnnxStep, Stored
+from strop.frontend.torch.data_dependent import DATA_DEPENDENT
 from strop.frontend.torch.dtypes import NAMES
 
 #: what is computed from constants alone stays a constant up to this many elements, unless it came from as many
@@ -46,7 +44,6 @@ _GROWING = frozenset((
     "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", "AffineGrid",
     "MaxUnpool", "ConvTranspose", "GridSample", "Col2Im",
 ))  # fmt: skip
-_DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
 #: results that follow from the shapes of their inputs, not from their values
 _OF_SHAPES = frozenset(("Shape", "Size"))
 
@@ -113,7 +110,7 @@ class Interpreter:
             raise StepFailed(failed.step, names, failed.what) from failed
         except Unknown as unknown:
             raise StepFailed(step, self._unknown(step, inputs, scope, unknown.tensor), unknown.what) from unknown
-        except _DATA_DEPENDENT as error:
+        except DATA_DEPENDENT as error:
             what = "the values on which the shape of its result depends"
             raise StepFailed(step, self._unknown(step, inputs, scope, None), what) from error
         for name, result, element_type in zip(step.outputs, results, output_types):
@@ -145,7 +142,7 @@ class Interpreter:
         standing = any(stands(step.op, value) for value in inputs)
         try:
             result = (on_standing if standing else applied)(step.op, step.operator.function, inputs, attributes)
-        except (Problem, Unknown, StepFailed, KeyboardInterrupt, *_DATA_DEPENDENT):
+        except (Problem, Unknown, StepFailed, KeyboardInterrupt, *DATA_DEPENDENT):
             raise
         except Unsupported as unsupported:
             raise Problem("STR123", str(unsupported), where=step.place) from unsupported
@@ -221,7 +218,7 @@ class Interpreter:
         try:
             with _disable_current_modes(), mode, standing_for(stand_ins):
                 results = self._results(step, fakes, scope, (), (), True)
-        except (Unknown, StepFailed, *_DATA_DEPENDENT):
+        except (Unknown, StepFailed, *DATA_DEPENDENT):
             return 0
         return sum(leaf.numel() for leaf in tree_leaves(results) if isinstance(leaf, Tensor))
 
