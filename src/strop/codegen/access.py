@@ -21,12 +21,12 @@ from strop.core.dtypes import SIZES
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Guard, Load
 
-FEWEST_TURNED = 4  # neighbours that are read one after the other, from which a square is turned in registers
+FEWEST_TURNED = 4  # consecutive elements: from this many on, a square is loaded by rows and transposed in registers
 
 
 @dataclass(frozen=True)
 class _Square:
-    """Vectors that unrolled loops write: their lanes far apart, elements of several maybe neighbours."""
+    """Strided stores of unrolled loops that are held back: elements of several of them may be neighbours in memory."""
 
     buffer: Buffer
     moving: Index
@@ -190,7 +190,8 @@ class Access(Addresses):
         return SSAValue(found, buffer.dtype, lanes)
 
     def _turned_load(self, load: Load, stride: int, chunk: Chunk) -> SSAValue | None:
-        """Lanes far apart, whose neighbours an unrolled loop reads next: a square, of which this is one column."""
+        """Strided lanes whose neighbours an unrolled loop reads next: one column of a square that is transposed in
+        registers."""
         frame, buffer, lanes = self.frame, load.buffer, chunk.lanes
         across = next((v for v in frame.unrolled if load.offset.coefficient(v) == 1), None)
         if across is None or buffer.dtype == "bool" or not self._reusable(buffer):
@@ -303,7 +304,7 @@ class Access(Addresses):
         return self.frame.code.let(f"select i1 {self.indices.conjunction(guards)}, ptr {pointer}, ptr %nowhere")
 
     def _waits(self, buffer: Buffer, offset: Index, stride: int, stored: str) -> bool:
-        """Keep a vector inside unrolled loops until they end: by then its neighbours may be there (`flush`)."""
+        """Hold back a strided store until the unrolled loops end: by then its neighbours may be known (`flush`)."""
         frame, chunk = self.frame, self.frame.chunk
         assert chunk is not None
         inside = any(one.depth == frame.scope.depth and one.extent > 1 for one in frame.unrolled.values())

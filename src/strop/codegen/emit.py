@@ -53,7 +53,7 @@ def emit(nest: Nest, name: str, target: Target) -> Function:
     """The LLVM function of a scheduled nest."""
     emitter = _Emitter(nest, name, target)
     made = emitter.function()
-    emitter.indices.evaluate = None  # it holds the expressions: without this cycle all are freed without a collection
+    emitter.indices.evaluate = None  # breaks a reference cycle, so that no collection is needed to free it
     return made
 
 
@@ -332,8 +332,8 @@ class _Emitter:
             a, b = map(self.values.value, store.value.args)
             self._write(store, self.values.byte_products(a, b, current))
             return
-        # the new value first: whether it is NaN is asked of the first operand of a maximum, and what was just loaded
-        # from where the result goes would make x86 store through a mask
+        # the new value comes first: a maximum tests its first operand for NaN, and testing the one that was just loaded
+        # from the destination would make LLVM use a masked store on x86
         self._write(store, self.values.combine(store.reduce, self.values.value(store.value), current))
 
     def _current(self, store: Store) -> SSAValue:
@@ -380,7 +380,8 @@ def _folds(nest: Nest, loop: Loop) -> bool:
 
 
 def _summed_in_pairs(nest: Nest) -> frozenset[Buffer]:
-    """Scratch whose elements are added to what they are multiplied by: additions and products keep every port busy."""
+    """Scratch that products of pairs read, (a + b)·(c + d): their additions and multiply-adds leave no issue slots
+    for separate loads."""
     factors = [
         factor
         for store in nest.stores

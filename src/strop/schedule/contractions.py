@@ -18,7 +18,7 @@ from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
 from strop.schedule.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
 from strop.target.description import Target
 
-FEWEST_PREFETCHED = 3  # rows that share a weight, from which the next panel is asked for
+FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
 MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
 CONSTANT = ("param", "packed", "const")
@@ -95,10 +95,10 @@ def _sharing(found: Contraction, along: Loop) -> int:
 
 
 def _prefetch(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -> None:
-    """The next panel of weights is asked for while this one is used.
+    """Prefetch the next panel of weights while this one is used.
 
-    Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
-    reading. Not in a walk through time either, whose weights come from L2 after the first step.
+    Not with few rows per weight: the hardware prefetcher covers a stream that is read once, and a prefetch costs as
+    much as a load. Not in a recurrent loop either, whose weights come from L2 after the first step.
     """
     sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
     streamed = [load for load in sums if any(v.name == lane for v in load.vars)]

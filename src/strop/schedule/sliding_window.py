@@ -1,15 +1,15 @@
-"""Nests that hand a large tensor on run in strips: a few rows of one, then the rows of the next that these allow.
+"""Producers and consumers of a large tensor run in strips: a few rows of one nest, then the rows of the next that can
+be computed from them.
 
     expand rows 0…9    depthwise rows 0…4     expand rows 9…17    depthwise rows 4…8     …
 
-What is handed on needs a window of rows only. It is written to and read from the same few lines of the cache again and
-again, instead of going through memory as a whole. Every nest keeps its schedule; the loop that walks over rows runs
-between two bounds that the caller gives and finds each row in its place in the window (`schedule/storage_folding.py`).
-Each thread takes a part of the rows of the last nest and computes for itself what that needs of the others, so threads
-meet once at the end.
+The intermediate tensor needs storage for a window of rows only. The same few cache lines are written and read again and
+again; the whole tensor never goes through memory. Every nest keeps its schedule; the loop over rows takes its bounds
+from the caller and indexes the window (`schedule/storage_folding.py`). Each thread takes a part of the last nest's rows
+and computes the rows of earlier nests that its part needs, so threads synchronise once, at the end.
 
-Rows may be channels as well: a depthwise convolution reads no others than it writes, so that nothing is kept from one
-strip to the next and every weight is still read once.
+The loop may also run over channels: a depthwise convolution reads only the channels that it writes, so nothing is kept
+from one strip to the next and every weight is still read once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from strop.schedule.access_ranges import RangedLoop, ranged_loops
 from strop.schedule.window_chain import MOST_STRIPS, ChosenWindow, InterleavedCalls, WindowChain
 from strop.target.description import Target
 
-LARGE = 0.25  # of L2, from which on a tensor is looked at
+LARGE = 0.25  # share of L2: smaller tensors are not considered
 
 
 # ---- the pass --------------------------------------------------------------------------------------------------------
@@ -129,8 +129,9 @@ def plan_windows(
 def interleaved(
     steps: Sequence[PlannedStep], windows: Sequence[SlidingWindow], target: Target, threads: int
 ) -> tuple[tuple[PlannedStep, ...], dict[int, InterleavedCalls]]:
-    """Steps and groups of them by the place of their first call. What a group does not need comes before it, and zeros
-    around the edge of what it holds in windows are left to it."""
+    """Steps and groups of them by the place of their first call. Calls that a group does not need are moved before
+    it. A call that only clears the padding of a tensor kept in windows is dropped: the group clears its windows
+    itself."""
     finder = _Finder(steps, target, threads)
     chains: dict[int, tuple[ChosenWindow, list[Call]]] = {}
     for one in windows:
@@ -161,7 +162,8 @@ def interleaved(
 
 
 def _best(steps: Sequence[PlannedStep], target: Target, threads: int) -> dict[int, tuple[ChosenWindow, list[Call]]]:
-    """The chains that bring most together, by the place where they start; and calls that each does not need."""
+    """The set of chains with the largest total gain, by the position where each starts; with the calls in between
+    that a chain does not need."""
     finder = _Finder(steps, target, threads)
     gain = [0.0] * (len(steps) + 1)
     best: dict[int, tuple[ChosenWindow, list[Call]]] = {}

@@ -16,22 +16,23 @@ from strop.schedule.storage_folding import MOVED, FoldedStorage, Link
 from strop.target.description import Target
 
 MOST_STRIPS = 128
-WORTH = 0.5  # of what is saved has to be left when calls, moves and what is read again are paid for
+WORTH = 0.5  # share of the saving that must be left after the cost of calls, moves and repeated reads
 CALL_US = 0.1  # what one more call of a nest costs
-HIDDEN = 8  # operations for each byte that is read, from which on others arrive meanwhile
+HIDDEN = 8  # operations per byte read, above which arithmetic hides a part of the loads
 
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """A cache for strips: its size, and the cycles that a byte costs which does not stay there until it is read: it is
-    fetched from below before it is written, goes there, and comes back in short runs."""
+    """A cache that could hold the strips: its size, and the cycles lost per byte that is evicted before it is read.
+    Such a byte is fetched from the next level before it is written, is written back there, and is fetched again in
+    short runs."""
 
     size: float
     saved: float
 
     def stays(self, touched: float) -> float:
-        """The share of a tensor that is still there when it is read, after so many bytes were touched: places in a
-        cache are given out by address, so some are taken long before all are, and some long after."""
+        """The share of a tensor that is still cached when it is read, after `touched` bytes. Sets are chosen by
+        address, so some overflow long before the cache is full and some long after."""
         return max(0.0, 1 - touched / self.size / 2)
 
 
@@ -60,8 +61,8 @@ class InterleavedCalls(InterleavedNests):
 
 @dataclass(frozen=True)
 class WindowChain:
-    """Walks in order, each but the last read by a later one. Buffers in `inside` are of no use to anybody else, those
-    in `edged` have zeros around, of so many bytes."""
+    """Loops over rows in program order; a later one reads the result of each but the last. No step outside the chain
+    uses the buffers in `inside`. `edged` has the bytes of zero padding of buffers that have some."""
 
     walks: tuple[RangedLoop, ...]
     inside: frozenset[Buffer]
@@ -69,7 +70,8 @@ class WindowChain:
 
     @cached_property
     def links(self) -> list[Link] | None:
-        """By reader; None where rows don't come in order, or something is of no use to a later walk."""
+        """Producer-consumer pairs by reader; None where rows are not produced and consumed in order, or where no
+        later loop reads a result."""
         found = []
         for reader, walk in enumerate(self.walks):
             for writer, before in enumerate(self.walks[:reader]):
@@ -82,7 +84,7 @@ class WindowChain:
 
     @cached_property
     def windowed(self) -> dict[Buffer, list[Link]]:
-        """What is handed on and needs no place of its own, each row written like the others."""
+        """The intermediate tensors that need no full storage: every row of them is written in the same way."""
         found: dict[Buffer, list[Link]] = {}
         for link in self.links or ():
             alike = link.buffer not in self.edged or self.walks[link.writer].evenly(link.buffer)
@@ -159,7 +161,8 @@ class WindowChain:
         return best
 
     def _saved(self, touched: float, target: Target, threads: int) -> float:
-        """Microseconds that each thread waits less for what is handed on, where a strip touches so many bytes."""
+        """Microseconds of memory latency that each thread saves on intermediate tensors, where a strip touches this
+        many bytes."""
         cycles = 0.0
         for buffer, links in self.windowed.items():
             work = min(self.walks[link.reader].work for link in links) / max(buffer.bytes, 1)
@@ -170,13 +173,15 @@ class WindowChain:
         return cycles / target.ghz / 1e3
 
     def _spared(self, target: Target, threads: int) -> float:
-        """Microseconds for what need not be done: zeros that windows keep, and threads that wait for each other."""
+        """Microseconds of work that falls away: clearing padding that windows keep, and synchronising threads
+        between nests."""
         zeros = [self.edged[b] for b in self.windowed if b in self.edged]
         meetings = len(self.walks) - 1 + len(zeros) if threads > 1 else 0
         return sum(zeros) / MOVED / target.ghz / 1e3 + len(zeros) * CALL_US + meetings * target.fork_join_us
 
     def _twice(self, parts: Sequence[Sequence[Sequence[Run]]], target: Target) -> float:
-        """Microseconds that the busiest thread computes more than its share: what several need is computed by each."""
+        """Microseconds of redundant work of the busiest thread: rows that several threads need are computed by each
+        of them."""
         most = 0.0
         for part in parts:
             steps = [0] * len(self.walks)
