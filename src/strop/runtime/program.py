@@ -52,8 +52,8 @@ def build(graph: Graph, options: Options, journal: Journal, threads: int) -> Nat
 def without_winograd(
     graph: Graph, options: Options, journal: Journal, threads: int
 ) -> Callable[[], NativeProgram] | None:
-    """How to make the program that serves calls in which Winograd's convolutions meet what is not finite; None where
-    the parameters that it would need are given up."""
+    """How to make the program that recomputes calls in which Winograd convolutions meet NaN or infinity; None where
+    the parameters that it needs have been released."""
     if options.release:
         return None
 
@@ -78,7 +78,7 @@ def compiled_for(
 
 
 def _check_runs_here(options: Options) -> None:
-    """Code for another family of CPUs would not even load; vectors that this one lacks would end the process."""
+    """Code for another CPU family does not load; instructions that this CPU lacks would crash the process."""
     here, there = host.described_host(), target_for(options)
     if not there.runs_on(here):
         told = f"strop compile MODEL --target {there.name} says what it should take there"

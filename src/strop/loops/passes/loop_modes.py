@@ -92,7 +92,7 @@ class Parallelise(_SetMode):
     """for i: S(i)   →   the iterations are divided among the threads
 
     i is the outermost loop that runs more than once, of the nest or of a part of it: the pieces of a split, the passes
-    over one row, the parts of a step in a walk through time. Threads take the parts together and meet after each.
+    over one row, the parts of one step of a recurrent loop. Threads take the parts together and meet after each.
     """
 
     def check(self, ir: Nest) -> Verdict:
@@ -180,7 +180,8 @@ def ready(nest: Nest) -> Verdict:
 
 
 def _flat_vectors(nest: Nest, vector: Loop | None) -> Verdict:
-    """Nothing inside a vector loop stays a loop, and nothing is kept there that every lane has for itself."""
+    """Every loop inside a vector loop is unrolled, and no scratch inside it would be shared by lanes that hold
+    different values."""
     for loop in nest.loops:
         if vector is not None and loop.mode != "unroll" and loop.extent > 1:
             return no(f"`{loop.name}` stays a loop inside the vector loop `{vector.name}`", nest.name)

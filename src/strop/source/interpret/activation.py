@@ -185,7 +185,7 @@ class Activation:
             frame = frame.parent
         if name in _DUNDERS:
             return _DUNDERS[name](self.code.module.name)
-        starred = self.program.star_import(self.code.module, name)
+        starred = self.program.stars.find(self.program, self.code.module, name)
         if starred is not None:
             return self.read(starred)
         if name in BUILTINS:

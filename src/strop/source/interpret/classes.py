@@ -325,7 +325,7 @@ class Attributes(Activation):
             value = self.read(cell)
             if value.atoms:
                 return value
-        if (starred := self.program.star_import(module, name)) is not None:
+        if (starred := self.program.stars.find(self.program, module, name)) is not None:
             return self.read(starred)
         if (sub := self.program.submodule(module, name)) is not None:
             return module_of(sub)

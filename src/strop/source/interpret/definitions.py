@@ -128,7 +128,7 @@ class Definitions(Expressions):
             module = self.program.find_module(importer, dotted)
         for alias in node.names:
             if alias.name == "*":
-                self.program.add_star(importer, module if module is not None else dotted)
+                self.program.stars.add(importer, module if module is not None else dotted)
                 continue
             self.store(alias.asname or alias.name, self._imported(module, node.level, dotted, alias.name), node)
 
