@@ -28,7 +28,8 @@ import torch
 import transformers
 from forked import run_forked
 from oracle_flow import Flow
-from oracle_recognise import Found, recognise
+from oracle_found import Found
+from oracle_recognise import recognise
 from oracle_record import record
 
 PACKAGE = Path(transformers.__file__).parent
@@ -43,7 +44,9 @@ def _code(name: str) -> str:
     return ast.dump(tree)
 
 
-RECOGNISERS = ("oracle_record.py", "oracle_flow.py", "oracle_recognise.py")
+RECOGNISERS = (
+    "oracle_record.py", "oracle_flow.py", "oracle_found.py", "oracle_attention.py", "oracle_recognise.py",
+)  # fmt: skip
 #: what the recognisers were when this process began; comments and layout do not matter
 ORACLE = hashlib.sha256("".join(map(_code, RECOGNISERS)).encode()).hexdigest()
 

@@ -9,15 +9,15 @@ not the thing itself, so it is neither a true place nor an error to report.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
-from oracle_flow import JOINS, KEPT, LINEARS, PRODUCTS, VIEWS, Flow, Place, kind, parts_of, place_of
+from oracle_attention import attentions_in, crossed_projections, shared_projections
+from oracle_flow import JOINS, KEPT, LINEARS, PRODUCTS, VIEWS, Flow, kind
+from oracle_found import Found, found_at
 from oracle_record import Op
 from torch.nn import functional
 
 FAMILIES = ("attention", "norm", "activation", "gated_mlp", "rotary", "qkv", "conv_bn")
-_SCALING = frozenset(("mul", "div", "add", "sub", "masked_fill", "where", "max", "clamp", "nan_to_num"))
 _ARITHMETIC = frozenset(
     ["add", "sub", "rsub", "mul", "div", "rdiv", "pow", "rpow", "square", "neg", "reciprocal", "addcmul"]
 )
@@ -47,182 +47,20 @@ _UNARY = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Found:
-    """A sub-computation that was executed."""
-
-    family: str
-    variant: str
-    place: Place
-    parts: tuple[Place, ...]
-    ops: tuple[str, ...]
-
-
 def recognise(flow: Flow) -> list[Found]:
     """Everything that the recognisers find in one run."""
-    attentions = list(_attentions(flow))
+    attentions = list(attentions_in(flow))
     activations = list(_activations(flow))
     return [
         *(found for found, _ in attentions if found is not None),
-        *_projections(flow, [ends for _, ends in attentions]),
-        *(each for _, ends in attentions for each in _crossed(flow, ends)),
+        *shared_projections(flow, [ends for _, ends in attentions]),
+        *(each for _, ends in attentions for each in crossed_projections(flow, ends)),
         *(found for found, _, _ in activations),
         *_norms(flow),
         *_gated(flow, {y: x for _, x, y in activations}),
         *_rotations(flow),
         *_conv_norms(flow),
     ]
-
-
-def _found(family: str, variant: str, ops: list[Op]) -> Found | None:
-    place = place_of(ops)
-    if place is None:
-        return None
-    return Found(family, variant, place, tuple(parts_of(ops)), tuple(op.name for op in ops))
-
-
-# attention: softmax(s·QKᵀ + B)·V
-
-
-@dataclass(frozen=True)
-class Ends:
-    """What an attention reads."""
-
-    query: int
-    key: int
-    value: int
-
-
-def _attentions(flow: Flow) -> Iterator[tuple[Found | None, Ends]]:
-    for op in flow.recording.ops:
-        if kind(op) != "softmax" or not flow.floating(op.writes[0]):
-            continue
-        first = _scores(flow, op)
-        second = _mixing(flow, op)
-        if first is None or second is None:
-            continue
-        score, between, problem = first
-        mix, after, lost = second
-        operands = _operands(flow, score), _operands(flow, mix)
-        if operands[0] is None or operands[1] is None:
-            continue
-        value = next((n for n in operands[1] if op.writes[0] not in flow.roots(n, VIEWS | {"mul"})), operands[1][-1])
-        if any(flow.constant(flow.through(n)) for n in operands[0]):
-            continue  # scores against a table of weights are a router or a codebook
-        problem = problem or lost or ("" if flow.axis(op) == -1 else "axis")
-        variant = f"near:{problem}" if problem else "sdpa"
-        found = _found("attention", variant, [op, score, *between, *after, mix])
-        yield found, Ends(operands[0][0], operands[0][1], value)
-
-
-def _scores(flow: Flow, softmax: Op) -> tuple[Op, list[Op], str] | None:
-    """The product of queries and keys, what lies between it and the softmax, and why that is not plain attention."""
-    number = softmax.reads[0]
-    waiting: list[tuple[int, tuple[Op, ...], str]] = [(number, (), "")]
-    seen = set()
-    best: tuple[Op, list[Op], str] | None = None
-    while waiting:
-        current, path, problem = waiting.pop(0)
-        op = flow.producer.get(current)
-        if op is None or current in seen or len(path) > 14:
-            continue
-        seen.add(current)
-        name = kind(op)
-        if name in PRODUCTS:
-            operands = _operands(flow, op)
-            if operands is None or any(flow.constant(flow.through(n)) for n in operands):
-                continue
-            found = (op, list(path), problem)
-            if best is None or (best[2] and not problem):
-                best = found
-            continue
-        if name in LINEARS or name in ("embedding", "softmax", "layer_norm") or name.startswith("conv"):
-            continue
-        worse = problem
-        if name in ("mul", "div"):
-            if len(op.reads) > 1 and not any(map(flow.scalar, op.reads)):
-                worse = problem or f"{name} by a tensor"
-        elif (name not in VIEWS and name not in _SCALING) or name in ("cat",):
-            worse = problem or name
-        waiting.extend((read, (*path, op), worse) for read in op.reads)
-    return best
-
-
-def _mixing(flow: Flow, softmax: Op) -> tuple[Op, list[Op], str] | None:
-    """The product of the weights with the values."""
-    waiting: list[tuple[int, tuple[Op, ...], str]] = [(n, (), "") for n in softmax.writes]
-    seen = set()
-    best: tuple[Op, list[Op], str] | None = None
-    while waiting:
-        current, path, problem = waiting.pop(0)
-        if current in seen or len(path) > 6:
-            continue
-        seen.add(current)
-        for op in flow.consumers(current):
-            name = kind(op)
-            if name in PRODUCTS:
-                found = (op, list(path), problem)
-                if best is None or (best[2] and not problem):
-                    best = found
-            elif name in VIEWS:
-                cut = name in ("getitem", "chunk", "split", "narrow", "pad", "gather", "roll", "flip") and (
-                    flow.values[op.writes[0]].numel() != flow.values[current].numel()
-                )
-                waiting.extend((n, (*path, op), problem or (name if cut else "")) for n in op.writes)
-            elif name in ("mul", "div", "masked_fill", "nan_to_num", "where", "add", "sub"):
-                waiting.extend((n, (*path, op), problem or name) for n in op.writes)
-    return best
-
-
-def _operands(flow: Flow, product: Op) -> tuple[int, int] | None:
-    reads = product.reads[1:] if kind(product) == "baddbmm" else product.reads
-    return (reads[0], reads[1]) if len(reads) == 2 else None
-
-
-# three or more projections of the very same tensor that an attention reads
-
-
-def _projections(flow: Flow, attentions: list[Ends]) -> Iterator[Found]:
-    groups: dict[tuple[int, int], list[Op]] = {}
-    wrapped: dict[tuple[int, int, str], list[Op]] = {}
-    for op in flow.recording.ops:
-        if kind(op) == "linear" and op.frames and (source := flow.number_of(op, 0)) is not None:
-            groups.setdefault((source, op.frames[0].call), []).append(op)
-    for (source, _), group in groups.items():
-        if len(group) == 1 and len(group[0].frames) > 1:  # a module of its own around each projection
-            inner, outer = group[0].frames[:2]
-            wrapped.setdefault((source, outer.call, inner.function), []).append(group[0])
-    read = [[{op.index for op in ops} for ops in _projected_ends(flow, ends)] for ends in attentions]
-    for group in (*groups.values(), *wrapped.values()):
-        if len({flow.number_of(op, 1) for op in group}) < 3:
-            continue
-        here = {op.index for op in group}
-        used = any(all(each & here for each in three) and len(set().union(*three) & here) >= 3 for three in read)
-        found = _found("qkv", "three" if used else "near:elsewhere", group)
-        if found is not None:
-            yield found
-
-
-def _projected_ends(flow: Flow, ends: Ends) -> list[list[Op]]:
-    """The projections that queries, keys and values come from."""
-
-    def projections(number: int) -> list[Op]:
-        return flow.back_to(number, lambda op: kind(op) in LINEARS | PRODUCTS or kind(op).startswith("conv"))
-
-    return [projections(number) for number in (ends.query, ends.key, ends.value)]
-
-
-def _crossed(flow: Flow, ends: Ends) -> Iterator[Found]:
-    """Keys and values of another tensor than the queries, where some other run may have had them all of one."""
-    three = _projected_ends(flow, ends)
-    if any(len(ops) != 1 or kind(ops[0]) != "linear" for ops in three):
-        return
-    query, key, value = (ops[0] for ops in three)
-    sources = [flow.number_of(op, 0) for op in (query, key, value)]
-    if key.index != value.index and sources[1] == sources[2] != sources[0]:
-        found = _found("qkv", "near:kv", [key, value])
-        if found is not None:
-            yield found
 
 
 # norms
@@ -283,7 +121,7 @@ def _normalised(flow: Flow, root: Op, start: int) -> Found | None:
         variant = _which_norm(probe, after)
         ops = flow.recording.between(number, {start: probe}, start) if variant else []
         if len(ops) >= 3:
-            return _found("norm", variant, [*ops, *_affine(flow, ops[-1])])
+            return found_at("norm", variant, [*ops, *_affine(flow, ops[-1])])
     return None
 
 
@@ -368,7 +206,7 @@ def _activation(flow: Flow, op: Op, start: int) -> tuple[Found, int, int] | None
             continue
         for name, function in ACTIVATIONS.items():
             if _close(after, function(probe), 2e-4):
-                found = _found("activation", name, flow.recording.between(number, {start: probe}, start))
+                found = found_at("activation", name, flow.recording.between(number, {start: probe}, start))
                 return (found, start, number) if found else None
     return None
 
@@ -407,7 +245,7 @@ def _gate(flow: Flow, product: Op, gate: int, up: int, written: dict[int, int]) 
     if not _leads_to_projection(flow, product.writes[0]):
         return None
     variant = "near:shifted" if shifted else "separate" if left[0] != right[0] else "fused"
-    return _found("gated_mlp", variant, [product, *steps])
+    return found_at("gated_mlp", variant, [product, *steps])
 
 
 def _projected(flow: Flow, number: int) -> tuple[int, int] | None:
@@ -484,7 +322,7 @@ def _rotation(flow: Flow, op: Op) -> Found | None:
                 helpers = flow.recording.between(turned, {data: flow.values[data]}, data)
                 if helpers and not _keeps_length(flow, op.writes[0], data):
                     continue
-                return _found("rotary", "real", [op, left, right, *helpers])
+                return found_at("rotary", "real", [op, left, right, *helpers])
     return None
 
 
@@ -504,7 +342,7 @@ def _complex_rotation(flow: Flow, op: Op) -> Found | None:
             and not flow.constant(data)
             and bool((size - size.max()).abs().max() < 1e-3)
         ):
-            return _found("rotary", "complex", [op])
+            return found_at("rotary", "complex", [op])
     return None
 
 
@@ -530,6 +368,6 @@ def _conv_norms(flow: Flow) -> Iterator[Found]:
         if len(flow.consumers(op.reads[0])) != 1:
             continue
         variant = "near:transposed" if "transpose" in kind(conv) else kind(conv)
-        found = _found("conv_bn", variant, [conv, op])
+        found = found_at("conv_bn", variant, [conv, op])
         if found is not None:
             yield found

@@ -160,7 +160,8 @@ def broken(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
 def load(path: str) -> str:
     """What becomes of a file: its program is read and, where its shapes are known or can be made up, captured."""
     from strop.core.problem import Problem
-    from strop.frontend.onnx.module import NeedsValues, OnnxModule, capture
+    from strop.frontend.onnx.capture import NeedsValues, capture
+    from strop.frontend.onnx.module import OnnxModule
     from strop.runtime.onnx.inputs import examples
 
     try:

@@ -17,7 +17,7 @@ from strop.core.options import Layouts, Options
 from strop.loops.calls import Call
 from strop.loops.interleaved import Move, Run
 from strop.loops.ir import Buffer, Load, loads
-from strop.schedule import sliding_window
+from strop.schedule import sliding_window, window_chain
 from strop.schedule.access_ranges import RangedLoop, ranged_loops
 from strop.session import Session
 
@@ -30,9 +30,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def force(patch: pytest.MonkeyPatch, call: float = 0.0) -> None:
     patch.setattr(sliding_window, "LARGE", 0.0)
-    patch.setattr(sliding_window, "levels", lambda target, threads: (sliding_window.CacheLevel(1e6, 1e9),))
-    patch.setattr(sliding_window, "WORTH", float("-inf"))
-    patch.setattr(sliding_window, "CALL_US", call)
+    patch.setattr(window_chain, "levels", lambda target, threads: (window_chain.CacheLevel(1e6, 1e9),))
+    patch.setattr(window_chain, "WORTH", float("-inf"))
+    patch.setattr(window_chain, "CALL_US", call)
 
 
 def compiled(

@@ -9,8 +9,9 @@ import pytest
 from graph.evaluating import graph_of, refusals, tensor, weight
 from strop.core.journal import Journal
 from strop.core.passes import no
+from strop.core.patterns import Bind, PatternVar
 from strop.core.problem import Problem
-from strop.core.rewrite import Bind, Match, PatternVar, Rule, Rules, rewrite
+from strop.core.rewrite import Match, Rule, Rules, rewrite
 from strop.graph import build
 from strop.graph.ir import Node, Origin
 from strop.graph.passes.language import P, x, y

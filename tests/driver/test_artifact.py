@@ -108,7 +108,7 @@ def test_the_models_above_have_every_kind_of_step_and_place() -> None:
 def test_the_header_says_everything_but_the_blobs() -> None:
     data = to_bytes(small())
     entries = header_of(data).items()
-    golden("run/artifact", "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in entries))
+    golden("driver/artifact", "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in entries))
     assert data.startswith(MAGIC + VERSION.to_bytes(4, "little"))
     assert body_of(data) == b"first object" + b"second" + struct.pack("<6f", *[1.5] * 6)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from strop.core.journal import Journal
-from strop.core.rewrite import Rules, rewrite, topological
+from strop.core.rewrite import Rules, rewrite
+from strop.core.topological import topological
 from strop.graph import build
 from strop.graph.ir import Graph, Node
 from strop.graph.passes.language import P

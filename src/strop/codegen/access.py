@@ -1,4 +1,4 @@
-"""Reading and writing elements: vector loads of every stride, guards, masks, data-dependent indices.
+"""Reading and writing elements: vector loads and stores of every stride, behind guards and masks.
 
 How a vector loop moves an access decides the instruction: stride 0 is a scalar, 1 a vector load, another constant a
 handful of scalar loads (or, where an unrolled loop walks over the neighbours, a square that is turned in registers), a
@@ -12,29 +12,21 @@ from dataclasses import dataclass, replace
 
 from strop.codegen import deinterleave
 from strop.codegen.addresses import Addresses
-from strop.codegen.builder import CONVERTED, MEMORY, constant, stored, type_of
-from strop.codegen.frame import Chunk, Frame
-from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE
+from strop.codegen.builder import CONVERTED, MEMORY, SSAValue, constant, stored, type_of
+from strop.codegen.frame import Chunk
+from strop.codegen.lane_indices import LaneIndices, has_indirect
+from strop.codegen.thread_team import OUT_OF_RANGE
 from strop.codegen.transpose import columns
 from strop.core.dtypes import SIZES
-from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, index_of
-from strop.loops.ir import Buffer, Expr, Guard, Load, loads
+from strop.loops.index import Index, Var
+from strop.loops.ir import Buffer, Guard, Load
 
-FEWEST_TURNED = 4  # neighbours that are read one after the other, from which a square is turned in registers
-
-
-@dataclass(frozen=True)
-class SSAValue:
-    """An SSA value; lanes = 0 is a scalar, which broadcasts where a vector is wanted."""
-
-    name: str
-    dtype: str
-    lanes: int = 0
+FEWEST_TURNED = 4  # consecutive elements: from this many on, a square is loaded by rows and transposed in registers
 
 
 @dataclass(frozen=True)
 class _Square:
-    """Vectors that unrolled loops write: their lanes far apart, elements of several maybe neighbours."""
+    """Strided stores of unrolled loops that are held back: elements of several of them may be neighbours in memory."""
 
     buffer: Buffer
     moving: Index
@@ -45,17 +37,16 @@ class _Square:
 
 
 class Access(Addresses):
-    """Loads and stores of one function. `evaluate` is how data-dependent indices get their value."""
+    """Loads and stores of one function."""
 
-    def __init__(self, frame: Frame, read: frozenset[Buffer], written: frozenset[Buffer], status: str) -> None:
-        super().__init__(frame)
+    def __init__(self, indices: LaneIndices, read: frozenset[Buffer], written: frozenset[Buffer]) -> None:
+        super().__init__(indices.frame)
+        self.indices = indices
         self.read = read
         self.written = written
         self.waiting: dict[_Square, dict[int, str]] = {}
-        self.status = status
         self.hold_limit = 8
         self.has_masks = True  # registers for them, so that part of a vector is stored as fast as all of it
-        self.evaluate: object = None
 
     # ---- loads ----
 
@@ -64,10 +55,10 @@ class Access(Addresses):
         chunk = frame.chunk
         if not load.buffer.size:
             return self._read_nothing(load)
-        load = self._bind_indirect(load)
+        load = self.indices.bind_in_load(load)
         stride = self._stride(load.offset, chunk)
         offset = frame.settle(load.offset)
-        guards = self._settled(load.guards)
+        guards = self.indices.open_guards(load.guards)
         moving_guards = chunk is not None and any(chunk.var in g.index.vars for g in load.guards)
         if chunk is None or (stride == 0 and not moving_guards):
             return self._scalar_load(load, offset, guards)
@@ -76,7 +67,7 @@ class Access(Addresses):
             if load.prefetch is not None:
                 self._prefetch(load.buffer, frame.settle(load.prefetch))
             return self._vector_load(load.buffer, offset, chunk)
-        mask = self._mask(load.guards, chunk)
+        mask = self.indices.mask(load.guards, chunk)
         other = stored(load.dtype, load.other, lanes)
         if stride == 1:
             pointer = self.pointer(load.buffer, offset)
@@ -94,7 +85,7 @@ class Access(Addresses):
     def _read_nothing(self, load: Load) -> SSAValue:
         """A read of an empty buffer: past its edge, or at a data-dependent index, which then is out of range."""
         if not load.guards:
-            self._report("true", 0, None, OUT_OF_RANGE)
+            self.indices.report("true", 0, None, OUT_OF_RANGE)
         return SSAValue(constant(load.dtype, load.other), load.dtype)
 
     def _reusable(self, buffer: Buffer) -> bool:
@@ -108,7 +99,7 @@ class Access(Addresses):
             if found is not None:
                 return SSAValue(found, buffer.dtype)
         if guards:
-            held = self._conjunction(guards)
+            held = self.indices.conjunction(guards)
             pointer = self.pointer(buffer, offset)
             start = "%nowhere" if frame.strip else self.pointers[buffer]
             safe = frame.code.let(f"select i1 {held}, ptr {pointer}, ptr {start}")
@@ -121,7 +112,7 @@ class Access(Addresses):
 
     def _vector_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> SSAValue:
         if chunk.partial and not self._whole_vector_fits(buffer, offset, chunk.lanes):
-            mask = self.lane_mask(chunk)
+            mask = self.indices.lane_mask(chunk)
             pointer = self.pointer(buffer, offset)
             zeros = stored(buffer.dtype, 0, chunk.lanes)
             return SSAValue(self._masked_load(buffer, pointer, mask, chunk.lanes, zeros), buffer.dtype, chunk.lanes)
@@ -199,7 +190,8 @@ class Access(Addresses):
         return SSAValue(found, buffer.dtype, lanes)
 
     def _turned_load(self, load: Load, stride: int, chunk: Chunk) -> SSAValue | None:
-        """Lanes far apart, whose neighbours an unrolled loop reads next: a square, of which this is one column."""
+        """Strided lanes whose neighbours an unrolled loop reads next: one column of a square that is transposed in
+        registers."""
         frame, buffer, lanes = self.frame, load.buffer, chunk.lanes
         across = next((v for v in frame.unrolled if load.offset.coefficient(v) == 1), None)
         if across is None or buffer.dtype == "bool" or not self._reusable(buffer):
@@ -252,7 +244,7 @@ class Access(Addresses):
     def _gather(self, buffer: Buffer, offset: Index, mask: str, chunk: Chunk, other: str) -> str:
         frame, lanes, element = self.frame, chunk.lanes, MEMORY[buffer.dtype]
         kind, mask_kind = f"<{lanes} x {element}>", type_of("bool", lanes)
-        offsets = self.lanes_of(offset)
+        offsets = self.indices.lanes_of(offset)
         pointers = frame.code.let(f"getelementptr {element}, ptr {self.pointers[buffer]}, <{lanes} x i64> {offsets}")
         name = f"@llvm.masked.gather.v{lanes}{_suffix(buffer.dtype)}.v{lanes}p0"
         frame.names.declared[f"declare {kind} {name}(<{lanes} x ptr>, i32, {mask_kind}, {kind})"] = None
@@ -267,33 +259,34 @@ class Access(Addresses):
     def store(self, buffer: Buffer, offset_expr: Index, value: SSAValue, guards: tuple[Guard, ...] = ()) -> None:
         """One element or one per lane. Where a guard fails for all, what is stored goes to a slot that nobody reads."""
         frame, chunk = self.frame, self.frame.chunk
-        offset_expr = self.bind_in_index(offset_expr)
+        offset_expr = self.indices.bind_in_index(offset_expr)
         stride = self._stride(offset_expr, chunk)
         offset = frame.settle(offset_expr)
         element, align = MEMORY[buffer.dtype], SIZES[buffer.dtype]
         if chunk is None or stride == 0:
             stored = self._to_memory(value)
             pointer = self.pointer(buffer, offset)
-            if held := self._settled(guards):
+            if held := self.indices.open_guards(guards):
                 pointer = self._or_nowhere(pointer, held)
             frame.code.emit(f"store {element} {stored}, ptr {pointer}, align {align}")
             return
         lanes = chunk.lanes
-        value = self.widen(value, lanes)
+        value = self.indices.widen(value, lanes)
         stored = self._to_memory(value)
         kind = f"<{lanes} x {element}>"
         if stride == 1:
             pointer = self.pointer(buffer, offset)
-            moving = tuple(guard for guard in guards if chunk.var in guard.index.vars and not self._holds(guard))
-            if alike := self._settled(tuple(guard for guard in guards if chunk.var not in guard.index.vars)):
+            always = self.indices.always_holds
+            moving = tuple(guard for guard in guards if chunk.var in guard.index.vars and not always(guard))
+            if alike := self.indices.open_guards(tuple(guard for guard in guards if chunk.var not in guard.index.vars)):
                 pointer = self._or_nowhere(pointer, alike)
-            mask = self._mask(moving, chunk) if moving else None
+            mask = self.indices.mask(moving, chunk) if moving else None
             self._vector_store(buffer, pointer, stored, chunk, mask)
             return
-        if stride is not None and not self._settled(guards) and self._waits(buffer, offset, stride, stored):
+        if stride is not None and not self.indices.open_guards(guards) and self._waits(buffer, offset, stride, stored):
             return
-        offsets = None if stride is not None else self.lanes_of(offset_expr)
-        mask = self._mask(guards, chunk) if self._settled(guards) else None
+        offsets = None if stride is not None else self.indices.lanes_of(offset_expr)
+        mask = self.indices.mask(guards, chunk) if self.indices.open_guards(guards) else None
         for lane in range(chunk.active):
             one = frame.code.let(f"extractelement {kind} {stored}, i64 {lane}")
             if stride is not None:
@@ -308,10 +301,10 @@ class Access(Addresses):
 
     def _or_nowhere(self, pointer: str, guards: tuple[Guard, ...]) -> str:
         """An address, or that of a slot that nobody reads: masks cost AVX2 cores of AMD many times as much."""
-        return self.frame.code.let(f"select i1 {self._conjunction(guards)}, ptr {pointer}, ptr %nowhere")
+        return self.frame.code.let(f"select i1 {self.indices.conjunction(guards)}, ptr {pointer}, ptr %nowhere")
 
     def _waits(self, buffer: Buffer, offset: Index, stride: int, stored: str) -> bool:
-        """Keep a vector inside unrolled loops until they end: by then its neighbours may be there (`flush`)."""
+        """Hold back a strided store until the unrolled loops end: by then its neighbours may be known (`flush`)."""
         frame, chunk = self.frame, self.frame.chunk
         assert chunk is not None
         inside = any(one.depth == frame.scope.depth and one.extent > 1 for one in frame.unrolled.values())
@@ -369,7 +362,7 @@ class Access(Addresses):
         if mask is None and not self.has_masks:
             self._store_pieces(buffer, pointer, stored, chunk)
             return
-        mask = mask or self.lane_mask(chunk)
+        mask = mask or self.indices.lane_mask(chunk)
         name = f"@llvm.masked.store.v{lanes}{_suffix(buffer.dtype)}.p0"
         frame.names.declared[f"declare void {name}({kind}, ptr, i32, {mask_kind})"] = None
         frame.code.emit(f"call void {name}({kind} {stored}, ptr {pointer}, i32 {align}, {mask_kind} {mask})")
@@ -389,17 +382,6 @@ class Access(Addresses):
             code.emit(f"store {kept} {part}, ptr {place}, align {align}")
             first += size
 
-    def _settled(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-        """The guards that are still open, in some lane, once unrolled variables are numbers."""
-        return tuple(Guard(self.frame.settle(g.index), g.extent) for g in guards if not self._holds(g))
-
-    def _holds(self, guard: Guard) -> bool:
-        """Whether a guard holds here whatever the loops around do, in every lane."""
-        index, chunk = guard.index, self.frame.chunk
-        if chunk is not None and chunk.var in index.vars:
-            index = index.substitute({chunk.var: index_of(Var(f"{chunk.var.name}.lane", chunk.active)) + chunk.first})
-        return Guard(self.frame.settle(index), guard.extent).always
-
     def _to_memory(self, value: SSAValue) -> str:
         if value.dtype not in CONVERTED:
             return value.name
@@ -407,202 +389,12 @@ class Access(Addresses):
         narrowed = CONVERTED[value.dtype][1]
         return self.frame.code.let(f"{narrowed} {type_of(value.dtype, value.lanes)} {value.name} to {kind}")
 
-    # ---- vectors and masks ----
-
-    def widen(self, value: SSAValue, lanes: int) -> SSAValue:
-        """A scalar in every lane."""
-        if value.lanes == lanes:
-            return value
-        frame = self.frame
-        key = ("splat", value.name, lanes)
-        found = frame.find(key)
-        if found is None:
-            found = frame.code.splat(value.name, value.dtype, lanes)
-            frame.scope.values[key] = found
-        return SSAValue(found, value.dtype, lanes)
-
-    def lanes_of(self, index: Index) -> str:
-        """An index as a vector of i64, one per lane of the current chunk."""
-        frame, chunk = self.frame, self.frame.chunk
-        assert chunk is not None
-        lanes = chunk.lanes
-        total = None
-        fixed = Index(tuple(t for t in index.terms if chunk.var not in Index((t,)).vars), index.const)
-        if fixed.terms or fixed.const:
-            total = frame.code.splat(frame.scalar(frame.settle(fixed)), "i64", lanes)
-        for atom, factor in index.terms:
-            if chunk.var not in Index(((atom, 1),)).vars:
-                continue
-            part = self._lanes_of_atom(atom, chunk)
-            if factor != 1:
-                part = frame.code.let(f"mul <{lanes} x i64> {part}, {constant('i64', factor, lanes)}")
-            total = part if total is None else frame.code.let(f"add <{lanes} x i64> {total}, {part}")
-        return total if total is not None else constant("i64", 0, lanes)
-
-    def _lanes_of_atom(self, atom: Var | Quotient | Remainder | Indirect, chunk: Chunk) -> str:
-        frame, lanes = self.frame, chunk.lanes
-        if isinstance(atom, Var):
-            return "<" + ", ".join(f"i64 {chunk.first + lane}" for lane in range(lanes)) + ">"
-        if isinstance(atom, Indirect):
-            return self._checked(atom, chunk)
-        inner = self.lanes_of(atom.of)
-        by = constant("i64", atom.by, lanes)
-        if atom.of.bounds[0] >= 0 and atom.of.bounds[1] < 2**31:
-            narrow = frame.code.let(f"trunc <{lanes} x i64> {inner} to <{lanes} x i32>")
-            opcode = "udiv" if isinstance(atom, Quotient) else "urem"
-            result = frame.code.let(f"{opcode} <{lanes} x i32> {narrow}, {constant('i32', atom.by, lanes)}")
-            return frame.code.let(f"zext <{lanes} x i32> {result} to <{lanes} x i64>")
-        quotient = frame.code.let(f"sdiv <{lanes} x i64> {inner}, {by}")
-        rest = frame.code.let(f"srem <{lanes} x i64> {inner}, {by}")
-        negative = frame.code.let(f"icmp slt <{lanes} x i64> {rest}, {constant('i64', 0, lanes)}")
-        if isinstance(atom, Quotient):
-            carry = frame.code.let(f"sext <{lanes} x i1> {negative} to <{lanes} x i64>")
-            return frame.code.let(f"add <{lanes} x i64> {quotient}, {carry}")
-        lifted = frame.code.let(f"add <{lanes} x i64> {rest}, {by}")
-        return frame.code.select(negative, lifted, rest, "i64", lanes)
-
-    def lane_mask(self, chunk: Chunk) -> str:
-        return "<" + ", ".join(f"i1 {'true' if i < chunk.active else 'false'}" for i in range(chunk.lanes)) + ">"
-
-    def _mask(self, guards: tuple[Guard, ...], chunk: Chunk) -> str:
-        """Active lanes for which every guard holds."""
-        frame, lanes = self.frame, chunk.lanes
-        mask = self.lane_mask(chunk)
-        for guard in guards:
-            if chunk.var in guard.index.vars:
-                inside = self._inside_lanes(self.lanes_of(guard.index), guard.extent, lanes)
-            else:
-                settled = Guard(frame.settle(guard.index), guard.extent)
-                if settled.always:
-                    continue
-                inside = frame.code.splat(self._inside(settled), "bool", lanes)
-            mask = frame.code.let(f"and <{lanes} x i1> {mask}, {inside}")
-        return mask
-
-    def _inside_lanes(self, index: str, extent: int, lanes: int) -> str:
-        return self.frame.code.let(f"icmp ult <{lanes} x i64> {index}, {constant('i64', extent, lanes)}")
-
-    def _inside(self, guard: Guard) -> str:
-        frame = self.frame
-        key = ("guard", guard)
-        found = frame.find(key)
-        if found is None:
-            if guard.index.is_const:
-                return "true" if 0 <= guard.index.const < guard.extent else "false"
-            with frame.at(frame.depth_of(guard.index)):
-                found = frame.code.let(f"icmp ult i64 {frame.scalar(guard.index)}, {guard.extent}")
-                frame.scope.values[key] = found
-        return found
-
-    def _conjunction(self, guards: tuple[Guard, ...]) -> str:
-        held = self._inside(guards[0])
-        for guard in guards[1:]:
-            held = self.frame.code.let(f"and i1 {held}, {self._inside(guard)}")
-        return held
-
     def _whole_vector_fits(self, buffer: Buffer, offset: Index, lanes: int) -> bool:
         """Whether reading all lanes stays inside the buffer wherever the loops are."""
         return offset.bounds[1] + lanes <= buffer.size
 
     def _stride(self, offset: Index, chunk: Chunk | None) -> int | None:
         return 0 if chunk is None else offset.coefficient(chunk.var)
-
-    # ---- data-dependent indices ----
-
-    def _bind_indirect(self, load: Load) -> Load:
-        if not any(has_indirect(i) for i in (*load.index, *(g.index for g in load.guards))):
-            return load
-        index = tuple(self.bind_in_index(i) for i in load.index)
-        guards = tuple(Guard(self.bind_in_index(g.index), g.extent) for g in load.guards)
-        return Load(load.buffer, index, guards, load.other)
-
-    def bind_in_index(self, index: Index) -> Index:
-        """Replace data-dependent atoms that are the same in every lane by variables that hold their checked value."""
-        chunk = self.frame.chunk
-        if not has_indirect(index):
-            return index
-        result = Index(const=index.const)
-        for atom, factor in index.terms:
-            if isinstance(atom, Quotient):
-                part = self.bind_in_index(atom.of) // atom.by
-            elif isinstance(atom, Remainder):
-                part = self.bind_in_index(atom.of) % atom.by
-            elif not isinstance(atom, Indirect) or (chunk is not None and chunk.var in atom.value.vars):
-                part = Index(((atom, 1),))
-            else:
-                part = Index(((self._bound_variable(atom), 1),))
-            result = result + part * factor
-        return result
-
-    def _bound_variable(self, atom: Indirect) -> Var:
-        frame = self.frame
-        settled = _settle_expr(frame, atom.value)
-        key = ("indirect", settled, atom.extent)
-        lasting = all(self._reusable(load.buffer) for load in loads(settled))
-        found = frame.find(key) if lasting else None
-        if found is None:
-            found = self._checked(Indirect(settled, atom.extent, atom.sure), None)
-            frame.scope.values[key] = found
-        var = Var(f"@{found}", atom.extent)
-        frame.bound[var] = found
-        frame.home[var] = frame.scope.depth
-        return var
-
-    def _checked(self, atom: Indirect, chunk: Chunk | None) -> str:
-        """The value of a data-dependent index as i64, 0 where it is out of range (and the status says so)."""
-        frame, code = self.frame, self.frame.code
-        held = frame.chunk
-        frame.chunk = chunk
-        value: SSAValue = self.evaluate(atom.value)  # type: ignore[operator]
-        frame.chunk = held
-        lanes = chunk.lanes if chunk else 0
-        if lanes:
-            value = self.widen(value, lanes)
-        name = value.name
-        if value.dtype != "i64":
-            name = code.convert("zext" if atom.sure else "sext", name, value.dtype, "i64", lanes)
-        if atom.sure:
-            return name
-        bad = code.let(f"icmp uge {type_of('i64', lanes)} {name}, {constant('i64', atom.extent, lanes)}")
-        self._report(bad, lanes, chunk, OUT_OF_RANGE)
-        return code.select(bad, constant("i64", 0, lanes), name, "i64", lanes)
-
-    def watch(self, value: SSAValue) -> None:
-        """Let the status say so where an element is NaN."""
-        chunk = self.frame.chunk if value.lanes else None
-        kind = type_of(value.dtype, value.lanes)
-        bad = self.frame.code.let(f"fcmp uno {kind} {value.name}, {value.name}")
-        self._report(bad, value.lanes, chunk, NOT_FINITE)
-
-    def _report(self, bad: str, lanes: int, chunk: Chunk | None, byte: int) -> None:
-        """Set a byte of the status where some element is bad; lanes of no element do not count."""
-        frame, code = self.frame, self.frame.code
-        if lanes:
-            assert chunk is not None
-            counted = code.let(f"and <{lanes} x i1> {bad}, {self.lane_mask(chunk)}")
-            reduce_name = f"@llvm.vector.reduce.or.v{lanes}i1"
-            frame.names.declared[f"declare i1 {reduce_name}(<{lanes} x i1>)"] = None
-            bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
-        outermost, key = frame.scopes[0], ("status", byte)
-        if key not in outermost.hoisted:
-            place = outermost.hoist.let(f"getelementptr inbounds i8, ptr {self.status}, i64 {byte}")
-            outermost.hoisted[key] = place
-            outermost.hoisted["unreported", byte] = outermost.hoist.let("alloca i8, align 1")
-        place, nowhere = outermost.hoisted[key], outermost.hoisted["unreported", byte]
-        code.emit(f"store i8 1, ptr {code.let(f'select i1 {bad}, ptr {place}, ptr {nowhere}')}, align 1")
-
-
-def _settle_expr(frame: Frame, expr: Expr) -> Expr:
-    known = {v: Index(const=n) for v in expr.vars if isinstance(n := frame.bound.get(v), int)}
-    return expr.substitute(known) if known else expr
-
-
-def has_indirect(index: Index) -> bool:
-    """Whether a data-dependent value takes part, at any depth."""
-    return any(
-        isinstance(atom, Indirect) or (isinstance(atom, (Quotient, Remainder)) and has_indirect(atom.of))
-        for atom, _ in index.terms
-    )
 
 
 def _suffix(dtype: str) -> str:

@@ -1,8 +1,8 @@
 """Where elements lie: a pointer for the loop variables plus a constant, so that unrolled code shares one register and
 uses the displacement of the instruction.
 
-Some buffers have a pointer of their own for every vector of a tile. The same numbers then are read by every instruction
-that wants them, as part of it, where a read of its own would take a place among the arithmetic.
+Some buffers have a separate pointer for every vector of a tile. LLVM then cannot merge the loads of an
+element into one: each becomes the memory operand of the instruction that uses it, which takes no issue slot of its own.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Addresses:
         return made
 
     def own(self, buffer: Buffer) -> Buffer:
-        """The buffer by the pointer that the vector at hand has for it; nobody knows that it is the same."""
+        """The buffer under the pointer that the current vector has for it. LLVM does not know that both pointers are
+        equal."""
         chunk = self.frame.chunk
         if buffer not in self.apart or chunk is None or not chunk.first:
             return buffer

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 #: our dtypes → LLVM element types in registers
 ELEMENT = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "bool": "i1", "u8": "i32", "i8": "i32"}
@@ -15,6 +16,15 @@ ELEMENT = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "bool": 
 MEMORY = {**ELEMENT, "bool": "i8", "u8": "i8", "i8": "i8"}
 CONVERTED = {"bool": ("icmp ne", "zext"), "u8": ("zext", "trunc"), "i8": ("sext", "trunc")}
 SUFFIX = {"f32": "f32", "f64": "f64", "i32": "i32", "i64": "i64", "bool": "i1"}
+
+
+@dataclass(frozen=True)
+class SSAValue:
+    """An SSA value; lanes = 0 is a scalar, which broadcasts where a vector is wanted."""
+
+    name: str
+    dtype: str
+    lanes: int = 0
 
 
 def type_of(dtype: str, lanes: int = 0) -> str:

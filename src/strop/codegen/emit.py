@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strop.codegen.access import Access, SSAValue
-from strop.codegen.builder import CodeBlock, constant, literal, type_of
+from strop.codegen.access import Access
+from strop.codegen.builder import CodeBlock, SSAValue, type_of
+from strop.codegen.expressions import ExpressionEmitter, is_product
 from strop.codegen.frame import Chunk, Expanded, Frame
-from strop.codegen.math.byte_products import accumulate
-from strop.codegen.math.functions import FUNCTIONS, convert
+from strop.codegen.lane_indices import LaneIndices
 from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
 from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TABLE, meeting
 from strop.codegen.unroll_order import by_place
-from strop.loops.index import Index
-from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
-from strop.loops.passes.primitives import in_parts, step_parts
+from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
+from strop.loops.passes.loop_modes import in_parts, step_parts
 from strop.target.description import Target, narrowest
 
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack
@@ -54,7 +53,7 @@ def emit(nest: Nest, name: str, target: Target) -> Function:
     """The LLVM function of a scheduled nest."""
     emitter = _Emitter(nest, name, target)
     made = emitter.function()
-    emitter.access.evaluate = None  # which holds the emitter: both, and the nest, are gone without a collection
+    emitter.indices.evaluate = None  # breaks a reference cycle, so that no collection is needed to free it
     return made
 
 
@@ -65,13 +64,15 @@ class _Emitter:
         self.target = target
         self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
         self.frame = Frame()
-        self.cells: dict[tuple[Buffer, tuple[int, ...]], SSAValue] = {}
         self.together = _taken_together(nest)
         self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
-        self.access = Access(self.frame, _looked_at(nest), frozenset(store.target for store in nest.stores), "%status")
+        written = frozenset(store.target for store in nest.stores)
+        self.indices = LaneIndices(self.frame, written, "%status")
+        self.access = Access(self.indices, _looked_at(nest), written)
         self.access.hold_limit = target.vector_registers // 3
         self.access.has_masks = target.has_masks
-        self.access.evaluate = self.value
+        self.values = ExpressionEmitter(self.access, self.registers, target.byte_products)
+        self.indices.evaluate = self.values.value
         if target.has_masks:
             self.access.apart = _summed_in_pairs(nest)
         self.scratch_bytes = 0
@@ -171,7 +172,7 @@ class _Emitter:
                 else:
                     self._nest(item, item.loops)
             if nest.scratch:
-                self.cells = {key: cell for key, cell in self.cells.items() if key[0] not in nest.scratch}
+                self.values.forget(nest.scratch)
             return
         loop, rest = loops[0], loops[1:]
         frame = self.frame
@@ -248,11 +249,12 @@ class _Emitter:
             found: list[SSAValue] = []
             for first in range(0, loop.extent, self.lanes):
                 self._take(loop, first)
-                found.append(self.access.widen(self.value(store.value), self.lanes))
+                found.append(self.indices.widen(self.values.value(store.value), self.lanes))
             while len(found) > 1:
                 halves = zip(found[::2], found[1::2])
-                found = [self._combine(store.reduce, *pair) for pair in halves] + found[len(found) // 2 * 2 :]
-            self._write(store, self._combine(store.reduce, self._current(store), self._across(store, found[0])))
+                found = [self.values.combine(store.reduce, *pair) for pair in halves] + found[len(found) // 2 * 2 :]
+            current, value = self._current(store), self.values.across_lanes(store, found[0])
+            self._write(store, self.values.combine(store.reduce, current, value))
         self.frame.chunk = None
 
     def _loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
@@ -268,15 +270,15 @@ class _Emitter:
         else:
             frame.code.emit(f"br label %{body}")
         changed = {s.target for s in nest.stores if s.target in self.registers}
-        carried = [key for key in self.cells if key[0] in changed]
-        known = frozenset(self.cells)
+        carried = [key for key in self.values.cells if key[0] in changed]
+        known = frozenset(self.values.cells)
         head = frame.new_block()
         counter = frame.names.fresh("i")
-        entering = {key: self.cells[key] for key in carried}
+        entering = {key: self.values.cells[key] for key in carried}
         for key in carried:
-            old = self.cells[key]
-            self.cells[key] = SSAValue(frame.names.fresh("p"), old.dtype, old.lanes)
-        phis = {key: self.cells[key] for key in carried}
+            old = self.values.cells[key]
+            self.values.cells[key] = SSAValue(frame.names.fresh("p"), old.dtype, old.lanes)
+        phis = {key: self.values.cells[key] for key in carried}
         frame.label = body
         frame.open_scope()
         frame.bound[loop.var] = counter
@@ -290,17 +292,17 @@ class _Emitter:
         more = frame.code.let(f"icmp ult i64 {following}, {high}")
         if loop.until:
             last_one = nest.stores[-1]
-            stop = self.value(Load(last_one.target, last_one.index)).name
+            stop = self.values.value(Load(last_one.target, last_one.index)).name
             more = frame.code.let(f"select i1 {stop}, i1 false, i1 {more}")
         last = frame.label
         frame.code.emit(f"br i1 {more}, label %{body}, label %{done}")
         head.lines.append(f"{body}:")
         head.emit(f"{counter} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]")
         for key in carried:
-            start, now = entering[key], self.cells[key]
+            start, now = entering[key], self.values.cells[key]
             kind = type_of(start.dtype, start.lanes)
             head.emit(f"{phis[key].name} = phi {kind} [ {start.name}, %{before} ], [ {now.name}, %{last} ]")
-        self.cells = {key: cell for key, cell in self.cells.items() if key in known}
+        self.values.cells = {key: cell for key, cell in self.values.cells.items() if key in known}
         frame.close_scope()
         frame.code.lines.append(f"{done}:")
         frame.label = done
@@ -313,61 +315,30 @@ class _Emitter:
         if across and store.reduce is None and chunk is not None and chunk.var in store.value.vars:
             raise AssertionError(f"{self.name}: `{store}` writes one element from every lane of {chunk.var.name}")
         if store.reduce is None:
-            self._write(store, self.value(store.value))
+            self._write(store, self.values.value(store.value))
             return
         if across and chunk is not None:
-            value = self._horizontal(store, chunk)
+            value = self.values.lanes_combined(store, chunk)
             current = self._current(store)
-            self._write(store, self._combine(store.reduce, current, value))
+            self._write(store, self.values.combine(store.reduce, current, value))
             return
         current = self._current(store)
-        if store.reduce == "sum" and store.value.dtype in ("f32", "f64") and _is_product(store.value):
+        if store.reduce == "sum" and store.value.dtype in ("f32", "f64") and is_product(store.value):
             assert isinstance(store.value, Apply)
-            a, b = map(self.value, store.value.args)
-            self._write(store, self._fma(a, b, current))
+            a, b = map(self.values.value, store.value.args)
+            self._write(store, self.values.fma(a, b, current))
             return
         if store.reduce == "sum" and isinstance(store.value, Apply) and store.value.op == "dot4":
-            a, b = map(self.value, store.value.args)
-            self._write(store, self._byte_products(a, b, current))
+            a, b = map(self.values.value, store.value.args)
+            self._write(store, self.values.byte_products(a, b, current))
             return
-        # the new value first: whether it is NaN is asked of the first operand of a maximum, and what was just loaded
-        # from where the result goes would make x86 store through a mask
-        self._write(store, self._combine(store.reduce, self.value(store.value), current))
-
-    def _horizontal(self, store: Store, chunk: Chunk) -> SSAValue:
-        """All active lanes of a value combined into a scalar."""
-        assert store.reduce is not None
-        dtype = store.value.dtype
-        value = self.access.widen(self.value(store.value), chunk.lanes)
-        code = self.frame.code
-        if chunk.partial:
-            rest = constant(dtype, neutral(store.reduce, dtype), chunk.lanes)
-            mask = self.access.lane_mask(chunk)
-            value = SSAValue(code.select(mask, value.name, rest, dtype, chunk.lanes), dtype, chunk.lanes)
-        return self._across(store, value)
-
-    def _across(self, store: Store, value: SSAValue) -> SSAValue:
-        """All lanes of a value combined into a scalar."""
-        assert store.reduce is not None
-        code, dtype, lanes = self.frame.code, value.dtype, value.lanes
-        while lanes > 1:
-            half = lanes // 2
-            kind = type_of(dtype, lanes)
-            halves = (range(half), range(half, lanes))
-            a, b = (SSAValue(code.shuffle(kind, value.name, "poison", part), dtype, half) for part in halves)
-            value = self._combine(store.reduce, a, b)
-            lanes = half
-        return SSAValue(code.let(f"extractelement <1 x {type_of(dtype)}> {value.name}, i64 0"), dtype, 0)
-
-    def _combine(self, reduce: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self._call(REDUCTIONS[reduce], (a, b), a.dtype)
-
-    def _cell(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[int, ...]]:
-        return buffer, tuple(self.frame.settle(i).const for i in index)
+        # the new value comes first: a maximum tests its first operand for NaN, and testing the one that was just loaded
+        # from the destination would make LLVM use a masked store on x86
+        self._write(store, self.values.combine(store.reduce, self.values.value(store.value), current))
 
     def _current(self, store: Store) -> SSAValue:
         if store.target in self.registers:
-            return self.cells[self._cell(store.target, store.index)]
+            return self.values.cells[self.values.cell(store.target, store.index)]
         return self.access.load(Load(store.target, store.index))
 
     def _write(self, store: Store, value: SSAValue) -> None:
@@ -375,16 +346,16 @@ class _Emitter:
         if store.target not in self.registers:
             self.access.store(store.target, store.offset, value, store.guards)
             return
-        key = self._cell(store.target, store.index)
+        key = self.values.cell(store.target, store.index)
         if chunk is not None and any(chunk.var in i.vars for i in store.index):
-            value = self.access.widen(value, chunk.lanes)
-            if chunk.partial and self._idle_lanes_matter(store, chunk) and key in self.cells:
+            value = self.indices.widen(value, chunk.lanes)
+            if chunk.partial and self._idle_lanes_matter(store, chunk) and key in self.values.cells:
                 # the idle lanes are elements of their own: they keep what they hold
-                mask, old = self.access.lane_mask(chunk), self.cells[key].name
+                mask, old = self.indices.lane_mask(chunk), self.values.cells[key].name
                 value = SSAValue(
                     self.frame.code.select(mask, value.name, old, value.dtype, value.lanes), value.dtype, value.lanes
                 )
-        self.cells[key] = value
+        self.values.cells[key] = value
 
     def _idle_lanes_matter(self, store: Store, chunk: Chunk) -> bool:
         """Whether the lanes past the end of a partial chunk are elements of the target."""
@@ -392,91 +363,6 @@ class _Emitter:
             if chunk.var in part.vars:
                 return self.frame.settle(part).const + chunk.active < extent
         return False
-
-    # ---- expressions ----
-
-    def value(self, expr: Expr) -> SSAValue:
-        if isinstance(expr, Const):
-            return SSAValue(literal(expr.dtype, expr.value), expr.dtype)
-        if isinstance(expr, Load):
-            if expr.buffer in self.registers:
-                return self.cells[self._cell(expr.buffer, expr.index)]
-            return self.access.load(expr)
-        if isinstance(expr, Number):
-            return self._number(expr)
-        return self._apply(expr)
-
-    def _number(self, expr: Number) -> SSAValue:
-        frame, chunk = self.frame, self.frame.chunk
-        index = self.access.bind_in_index(expr.index)
-        if chunk is not None and chunk.var in index.vars:
-            value = SSAValue(self.access.lanes_of(index), "i64", chunk.lanes)
-        else:
-            value = SSAValue(frame.scalar(frame.settle(index)), "i64")
-        name = convert(frame.code, value.name, "i64", expr.dtype, value.lanes)
-        return SSAValue(name, expr.dtype, value.lanes)
-
-    def _apply(self, expr: Apply) -> SSAValue:
-        if expr.op in ("add", "sub") and expr.dtype in ("f32", "f64"):
-            contracted = self._contracted(expr)
-            if contracted is not None:
-                return contracted
-        args = tuple(map(self.value, expr.args))
-        if expr.op == "watch":
-            self.access.watch(args[0])
-            return args[0]
-        return self._call(expr.op, args, expr.dtype)
-
-    def _contracted(self, expr: Apply) -> SSAValue | None:
-        """A product that is added or subtracted, in one rounding; None where there is no product."""
-        left, right = expr.args
-        minus = expr.op == "sub"
-        if isinstance(left, Apply) and _is_product(left):
-            a, b = map(self.value, left.args)
-            other = self.value(right)
-            return self._fma(a, b, self._negative(other) if minus else other)
-        if isinstance(right, Apply) and _is_product(right):
-            a, b = map(self.value, right.args)
-            return self._fma(self._negative(a) if minus else a, b, self.value(left))
-        return None
-
-    def _negative(self, value: SSAValue) -> SSAValue:
-        return self._call("neg", (value,), value.dtype)
-
-    def _call(self, op: str, args: tuple[SSAValue, ...], dtype: str) -> SSAValue:
-        code = self.frame.code
-        lanes = max(a.lanes for a in args)
-        names = [self._broadcast(a, lanes) for a in args]
-        key = ("apply", op, tuple(names), dtype, lanes)
-        found = self.frame.scope.values.get(key)
-        if found is not None:
-            return SSAValue(found, dtype, lanes)
-        if op == "where":
-            name = code.select(names[0], names[1], names[2], dtype, lanes)
-        elif op == "cast":
-            name = convert(code, names[0], args[0].dtype, dtype, lanes)
-        else:
-            name = FUNCTIONS[op](code, *names, args[-1].dtype, lanes)
-        self.frame.scope.values[key] = name
-        return SSAValue(name, dtype, lanes)
-
-    def _fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        lanes = max(a.lanes, b.lanes, c.lanes)
-        names = [self._broadcast(v, lanes) for v in (a, b, c)]
-        # rounded once where the machine has an instruction for it, and not by a call of fmaf where it has none
-        return SSAValue(self.frame.code.call("llvm.fmuladd", a.dtype, lanes, *names), a.dtype, lanes)
-
-    def _byte_products(self, a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
-        lanes = max(a.lanes, b.lanes, total.lanes)
-        x, y, start = (self._broadcast(v, lanes) for v in (a, b, total))
-        return SSAValue(accumulate(self.frame, self.target.byte_products, x, y, start, lanes), "i32", lanes)
-
-    def _broadcast(self, value: SSAValue, lanes: int) -> str:
-        if value.lanes == lanes:
-            return value.name
-        if not value.name.startswith("%"):
-            return f"splat ({type_of(value.dtype)} {value.name})"
-        return self.access.widen(value, lanes).name
 
 
 def _looked_at(nest: Nest) -> frozenset[Buffer]:
@@ -494,20 +380,17 @@ def _folds(nest: Nest, loop: Loop) -> bool:
 
 
 def _summed_in_pairs(nest: Nest) -> frozenset[Buffer]:
-    """Scratch whose elements are added to what they are multiplied by: additions and products keep every port busy."""
+    """Scratch that products of pairs read, (a + b)·(c + d): their additions and multiply-adds leave no issue slots
+    for separate loads."""
     factors = [
         factor
         for store in nest.stores
-        if store.reduce == "sum" and isinstance(store.value, Apply) and _is_product(store.value)
+        if store.reduce == "sum" and isinstance(store.value, Apply) and is_product(store.value)
         for factor in store.value.args
         if isinstance(factor, Apply) and factor.op in ("add", "sub")
     ]
     terms = [term for factor in factors for term in factor.args if isinstance(term, Load)]
     return frozenset(term.buffer for term in terms if term.buffer.space == "scratch")
-
-
-def _is_product(expr: Expr) -> bool:
-    return isinstance(expr, Apply) and expr.op == "mul"
 
 
 def _divided(nest: Nest) -> bool:

@@ -103,8 +103,8 @@ def function_text(nest: Nest, target: Target) -> str:
 
 
 def attributes(target: Target) -> str:
-    """What LLVM is told of every function. The stack is aligned to whole vectors: spilled ones would reach over lines
-    otherwise, which makes code that spills take up to half as long again."""
+    """What LLVM is told of every function. The stack is aligned to whole vectors: otherwise spilled vectors straddle
+    cache lines, which makes code that spills up to 50% slower."""
     width = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
     return f'attributes #0 = {{ nounwind "stackrealign" {width} }}'
 

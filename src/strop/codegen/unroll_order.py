@@ -1,8 +1,8 @@
 """The order in which a small reduction is written out.
 
-A window that slides over a tile of several rows and columns reads each element for many products. Written in the order
-of its loops, more elements wait for their next use than there are registers; in the order of their places each is read,
-used for everything and forgotten, and only sums and weights stay.
+A window that slides over a tile of several rows and columns reads each element for many products. In loop order, more
+elements are live between two uses than there are registers. In the order of their addresses each element is loaded
+once, used for all of its products and then dead, so that only accumulators and weights stay live.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Bytes that a scheduled nest moves between the levels of memory, from the footprints of its loops.
 
-What one execution of a loop touches is counted in lines (of a cache, or pages of a TLB). Where it fits a level, each
-line comes once; where only the body fits, what an iteration leaves is there for the next; where not even that fits,
-every iteration fetches anew. Between fitting and not there is a slope: replacement is not ideal, and neither are sets.
+What one execution of a loop touches is counted in lines (of a cache, or pages of a TLB). Where that fits a level, each
+line is fetched once. Where only the body fits, an iteration reuses what the one before has fetched. Where not even the
+body fits, every iteration fetches everything again. The transition is gradual, because neither replacement nor the
+distribution over sets is ideal.
 """
 
 from __future__ import annotations
@@ -146,9 +147,9 @@ class Key:
 
 Lines = dict[Key, float]
 _MOST_RUNS = 2048  # more fill every set
-STREAMS = 32  # runs of lines that a core foresees at a time
-HOPS = 8  # runs one after the other, from which the next lines of each are not fetched ahead
-SHORT_RUN = 4  # lines, up to which a run is over before it is foreseen
+STREAMS = 32  # streams that the hardware prefetcher follows at a time
+HOPS = 8  # interleaved streams: from here on the prefetcher does not fetch ahead in any of them
+SHORT_RUN = 4  # lines: a shorter stream ends before the prefetcher has detected it
 FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
 
@@ -198,8 +199,9 @@ def _crowding(far: tuple[tuple[int, int], ...], run: int, line: int, level: Memo
 
 
 def unforeseen(nest: Nest, level: MemoryLevel, by_lanes: bool = True) -> frozenset[Buffer]:
-    """What a sum reads in more short runs than a core can follow: each line beyond L2 is then waited for. Lanes that
-    lie side by side belong to one run, unless only the steps of the sum are looked at (not `by_lanes`)."""
+    """What a sum reads in more short streams than the hardware prefetcher can follow: each line from beyond L2 then
+    costs its full latency. Lanes that lie side by side belong to one run, unless only the steps of the sum are
+    looked at (not `by_lanes`)."""
     loops = nest.all_loops
     moving = frozenset(loop.var for loop in loops if loop.kind == "reduce")
     lanes = frozenset(loop.var for loop in loops if loop.mode == "vector" and by_lanes)

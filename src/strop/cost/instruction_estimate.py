@@ -1,8 +1,8 @@
 """A tile's instructions guessed from its nest: what the assembly would say, in a fraction of the time.
 
 Unrolled copies share what does not depend on their loops, vectors load whole where they lie along a buffer and element
-by element where not, and accumulators that do not fit the registers go to memory and back. Good enough to leave most of
-a space behind before anything is compiled; `strop.cost.model.estimate` decides among the rest.
+by element where not, and accumulators that do not fit the registers go to memory and back. Good enough to discard most
+of a search space before anything is compiled; `strop.cost.model.estimate` decides among the rest.
 """
 
 from __future__ import annotations

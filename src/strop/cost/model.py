@@ -24,11 +24,11 @@ from strop.target.description import Target
 
 BOUNDS = ("ports", "front end", "latency", "L1", "L2", "L3", "DRAM")
 LEVELS = ("L2", "L3", "DRAM", "TLB")
-UNHIDDEN = 0.2  # the share of the shorter of two things at once that shows
+UNHIDDEN = 0.2  # share of the shorter of two overlapping costs that is not hidden
 UNHIDDEN_LEVELS = 0.35  # the same where both are lines from different levels
-AT_A_TIME = 3.0  # lines that are on their way where none was foreseen
+AT_A_TIME = 3.0  # outstanding misses of a core where the hardware prefetcher does not help
 TLB_CYCLES = 1.0  # of a page that the second TLB knows: several are looked up at a time
-GOES_BACK = 1.5  # what a line that is written costs beside one that is read: it has to leave as well, from L2 on
+GOES_BACK = 1.5  # cost of a written line relative to one that is read: from L2 on it is written back, too
 STORE_PASSES = 1.0  # of a load port, for a store of more bits than a pass takes
 WAITS = 1.1  # a core that takes this much longer than its busiest part needs waits for results
 HOPPED_LINES = 4.0  # of a run that are not fetched ahead, where many are taken by turns
@@ -324,7 +324,7 @@ def _memory(level: MemoryLevel, facts: Facts, part: int, target: Target) -> floa
 
 
 def _together(terms: Mapping[str, float]) -> float:
-    """Lines come while the core works, and what is slower counts, with a share of the other."""
+    """Memory traffic overlaps with computation: the slower of the two counts, plus a share of the other."""
     levels = [terms[name] for name in LEVELS]
     memory = max(levels) + UNHIDDEN_LEVELS * (sum(levels) - max(levels))
     return max(terms["core"], memory) + UNHIDDEN * min(terms["core"], memory)

@@ -2,8 +2,8 @@
 
 An instruction enters in order, when there is room for it; begins when its operands are there and one of its ports is
 free, the oldest first; and leaves in order. That is all: caches are counted elsewhere (`strop.cost.footprint`), every
-branch is foreseen, every load finds its line. Two clocks run side by side: one with ports and a window, one that knows
-nothing but who waits for whom.
+branch is predicted, every load hits L1. Two clocks run side by side: one with ports and a reorder window, one with
+dependences only.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from strop.schedule import planners
 from strop.schedule.memory import room
 from strop.schedule.planners import PIPELINE, Hooks, planned
 from strop.schedule.program import Plan, Program
-from strop.schedule.sliding_window import InterleavedCalls
+from strop.schedule.window_chain import InterleavedCalls
 from strop.target import host
 from strop.target.description import Target
 

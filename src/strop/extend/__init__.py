@@ -22,7 +22,8 @@ from contextlib import AbstractContextManager
 
 from strop.core.extensions import Extension, Kind, registry
 from strop.core.passes import Pass, Verdict, no, yes
-from strop.core.rewrite import Match, PatternVar, Rule
+from strop.core.patterns import PatternVar
+from strop.core.rewrite import Match, Rule
 from strop.extend.onnx import onnx_operator
 from strop.extend.operators import operator
 from strop.extend.rules import rule

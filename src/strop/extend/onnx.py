@@ -8,7 +8,7 @@ from typing import Any
 
 from strop.core.extensions import Extension, described, refused, registry
 from strop.frontend.onnx.ops import NEWEST, OLDEST, F, Undecided, Unsupported, add, are_values, covered
-from strop.frontend.torch.normalize import DATA_DEPENDENT
+from strop.frontend.torch.data_dependent import DATA_DEPENDENT
 
 #: what a function may raise that is no fault of it
 _ALLOWED = (Unsupported, Undecided, *DATA_DEPENDENT)

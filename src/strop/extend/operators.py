@@ -22,7 +22,7 @@ from strop.loops.index import Index
 from strop.loops.ir import Apply, Buffer, Expr, Nest, loads
 from strop.loops.lower import CHECKS, LOWERINGS, Context, load_families
 from strop.loops.verify import verify
-from strop.runtime.reference import MEANINGS
+from strop.runtime.meanings import MEANINGS
 
 _TARGET = re.compile(r"(\w+)::(\w+)(?:\.(\w+))?")
 _FUNCTIONS = frozenset((*FUNCTIONS, "where", "cast"))

@@ -9,7 +9,8 @@ from typing import Any
 
 from strop.core.extensions import Extension, described, refused, registry
 from strop.core.passes import Verdict
-from strop.core.rewrite import Found, Pattern, Rule
+from strop.core.patterns import Found, Pattern
+from strop.core.rewrite import Rule
 from strop.graph.ir import Node
 from strop.graph.passes.rewrites import FAMILIES, add_rule, rules_called
 from strop.graph.verify import node_faults

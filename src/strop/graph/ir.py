@@ -10,13 +10,14 @@ The operators and what their attributes mean are documented in `graph/operators.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
 from strop.core.dtypes import SIZES
+from strop.core.topological import topological
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Graph:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Every reachable node, inputs before users, in a fixed order."""
-        return tuple(_topological((*self.inputs, *self.params, *self.roots)))
+        return tuple(topological((*self.inputs, *self.params, *self.roots)))
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -178,19 +179,3 @@ class Graph:
         lines += [f"%{target.name} <- %{value.name}" for target, value in self.mutations]
         lines.append("return " + ", ".join(f"%{node.name}" for node in self.outputs))
         return "\n".join(lines)
-
-
-def _topological(roots: Iterable[Node]) -> Iterator[Node]:
-    done: set[Node] = set()
-    for root in roots:
-        stack = [(root, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if node in done:
-                continue
-            if expanded:
-                done.add(node)
-                yield node
-            else:
-                stack.append((node, True))
-                stack.extend((i, False) for i in reversed(node.inputs))

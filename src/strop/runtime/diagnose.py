@@ -1,4 +1,4 @@
-"""Whose fault it is: a model that cannot be captured may not run in eager mode either."""
+"""Tells a failed capture from a failing model: a model that cannot be captured may not run in eager mode either."""
 
 from __future__ import annotations
 

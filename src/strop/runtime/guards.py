@@ -1,4 +1,4 @@
-"""The comparison that every call of a compiled module makes: is the module still what the last look at it saw?
+"""The guard that every call of a compiled module evaluates: is the module still as the last snapshot saw it?
 
 Two ways that see the same things. `looped` is Python that leaves the loops to C. `native` is one function, compiled by
 LLVM, that asks the interpreter's C interface for what dictionaries hold and torch's library for versions and addresses

@@ -1,6 +1,6 @@
 """Whether a graph is better left to eager: float16 and bfloat16 have no native code yet, only library calls.
 
-A library call is eager's kernel without anything gained, so a program that consists of little else cannot be faster
+A library call runs the same kernel as eager mode, so a program that consists mostly of library calls cannot be faster
 than the original module. What both kinds of nodes do is compared by counting operations and bytes: nothing is timed, so
 the same graph has the same answer everywhere.
 """

@@ -1,4 +1,4 @@
-"""A loop around a compiled program, in native code: what a round leaves is where the next one looks.
+"""A loop around a compiled program, in native code: each iteration reads the state that the one before has written.
 
 The caller lays out where everything is, as numbers: where a slice per round is read or written, a slot moves on by a
 step; where a state is carried, two buffers take turns, so that no round writes what it reads.

@@ -36,7 +36,7 @@ class Packed:
 
 
 class PackedStore:
-    """What the programs of one module have packed. Whoever packs holds the lock, so that nothing is packed twice."""
+    """What the programs of one module have packed. Packing happens under a lock, so that nothing is packed twice."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

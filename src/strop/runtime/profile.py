@@ -23,7 +23,7 @@ from strop.loops.lowered import LibraryCall
 from strop.loops.volume import flop, volume
 from strop.runtime.program import NativeProgram
 from strop.schedule.program import Plan
-from strop.schedule.sliding_window import InterleavedCalls
+from strop.schedule.window_chain import InterleavedCalls
 
 _WARM_UP = 3
 _IDLE_CALLS = 200

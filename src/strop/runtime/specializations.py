@@ -104,7 +104,7 @@ class Specialization:
 
     @property
     def direct(self) -> bool:
-        """Whether the results follow from the arguments and the program's tensors, with nothing to write back."""
+        """Whether the results depend on the arguments and the program's tensors only, with nothing to write back."""
         return not self.targets and not any(isinstance(o, Alias) and isinstance(o.source, str) for o in self.outputs)
 
     @property

@@ -2,7 +2,7 @@
 
 Sharing it means that `torch.set_num_threads` holds for us too, and that no second pool spins beside torch's.
 
-A forked process has the pool's data but none of its threads: whoever starts a team there waits for ever. So once a pool
+A forked process has the pool's data but none of its threads: starting a team there would wait forever. So once a pool
 was asked for, processes forked from this one run on one thread: torch is told so, and generated code, which does all
 shares of a team of one, gets a function that starts nobody (`_start_nobody`).
 """

@@ -18,7 +18,8 @@ MOST_STEPS = 20_000  # of a loop that is looked at step by step
 
 @dataclass(frozen=True)
 class AccessRange:
-    """The rows of a buffer, along one dimension of it, that each step of a loop touches; neither end ever goes back."""
+    """The rows of a buffer, along one of its dimensions, that each step of a loop touches. Neither end of
+    the range ever decreases."""
 
     dimension: int
     low: tuple[int, ...]
@@ -64,8 +65,8 @@ class RangedLoop:
 
     @cached_property
     def again(self) -> int:
-        """Bytes of parameters that a part of the walk reads although another has: those that do not move along with
-        the loop, unless it is around all others and so reads them again at every step."""
+        """Bytes of parameters that every strip reads again: those whose address does not depend on the loop. 0
+        where the loop is outermost, since it reads them again at every step anyway."""
         outermost = next((loop.name for loop in self.call.nest.all_loops if loop.extent > 1), None) == self.name
         still = (b for b, reach in self.reads.items() if reach is None and b.space in CONSTANT)
         return 0 if outermost else sum(b.bytes for b in still)

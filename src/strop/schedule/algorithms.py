@@ -1,4 +1,5 @@
-"""Which algorithm computes an operator, where there is a choice: Winograd's, pairs, Strassen's, compact weights.
+"""Which algorithm computes an operator, where there is a choice: Winograd's convolution, Winograd's inner product,
+Strassen's product, 24-bit weights.
 
 Chosen by cycles that the busiest part of each would take: multiply-adds at the rate of the target, transforms per tile,
 and transformed weights that have to come from beyond L2 once per strip of tiles.
@@ -33,7 +34,7 @@ from strop.target.description import Target
 #: cycles per vector of channels and tile for transforming inputs and outputs, by the window's size and dimensions
 TRANSFORMS = {(4, 1): (9.0, 7.0), (6, 1): (22.0, 16.0), (4, 2): (50.0, 35.0), (6, 2): (190.0, 130.0)}
 EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.82
-#: the few channels of a group: its products are over before they are under way
+#: start-up cost of a group's products, in steps of their sum: with few channels they end before the pipeline is full
 SHALLOW = 24.0
 #: input channels from which Winograd is worth a look
 FEWEST_CHANNELS = 8
@@ -245,9 +246,9 @@ def _recurrent(node: Node, target: Target, threads: int, options: Options) -> Re
 
 
 def _apart(node: Node, target: Target, threads: int) -> bool:
-    """Whether directions are walked one after the other, where L2 then finds more of what it holds: 3 to 15%.
+    """Whether the directions run one after the other: L2 then holds more of the weights in use, which saves 3 to 15%.
 
-    Several threads share the blocks of both, and meet half as often.
+    Several threads run both together, share the blocks of both, and synchronise half as often.
     """
     weights = node.inputs[STATES[node.op] + 2].types[0].bytes
     return bool(node.attrs["bidirectional"]) and threads == 1 and target.l2 // 4 < weights < 4 * target.l2

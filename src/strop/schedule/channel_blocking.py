@@ -1,7 +1,7 @@
 """Blocks of channels side by side: register tiles of several vectors where each lies in a block of its own.
 
-A result in blocks of as many channels as a vector has lanes gives a tile one vector per row: every element that is
-broadcast then serves a single product, and a core that multiplies as fast as it loads waits for loads.
+Where a result lies in blocks of one vector of channels, a tile has one vector per row. Every broadcast element then
+serves a single multiply-add, and a core with as many load ports as multipliers is bound by loads.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Whether the weights of a product with one vector are kept in 24 bits.
 
-Chosen by the cycles that a block's weights take to come from where they are held, and to be made numbers of. On cores
-with 16 vector registers, of which Zen 3 was measured, the latter takes longer: numbers are made of half as much at a
-time as with 512 bits, and ports wait while lines arrive. There some vectors stay as they are, so that both take about
-as long.
+Chosen by cycles: those to fetch a block's weights from the cache level that holds them, and those to expand them to
+f32. On cores with 16 vector registers (measured on Zen 3) expanding takes longer: a vector is half as wide as with 512
+bits, and ports idle while cache lines arrive. There some vectors stay f32, so that fetching and expanding take about as
+long.
 
-Where all weights of a program are more than L3 keeps for us from one run to the next, they come from memory, which
-takes longer than anything: fewest bytes, in several streams, as what fetches lines ahead follows each by itself. On
-Zen 3 a sum over memory reads 21 GB/s in one stream and 28 in four, and MobileNetV2's classifier takes 148 µs instead of
-176.
+Where the weights of a program do not stay in our share of L3 from one run to the next, they come from memory, which
+dominates: then the fewest bytes win, read in several streams, because the hardware prefetcher follows each stream
+separately. On Zen 3 a sum over memory reads 21 GB/s in one stream and 28 in four, and MobileNetV2's classifier takes
+148 µs instead of 176.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from strop.target.description import Target
 WORTH = 1.05  # times as fast, from which it is taken
 MAKING = {"fma": 4, "convert": 4, "shuffle": 3, "logic": 2}  # operations on four vectors
 FEW = 16  # registers: no logic on three operands there, which is one operation less
-FILLED = 0.7  # of the ports' cycles with few registers, while lines arrive
-STREAMED = 1.4  # times as fast as described do long streams come from L3 there
+FILLED = 0.7  # share of the ports' cycles that is used with few registers: ports idle while cache lines arrive
+STREAMED = 1.4  # measured bandwidth of long streams from L3 there, relative to the target's description
 STREAMS, SHORTEST_STREAM = (4, 2), 64  # how many streams, and the terms of each
 HELD_BESIDE = 8  # registers for what sums are made of
 MOST_SETS = 3

@@ -1,7 +1,8 @@
 """Whether a matrix product is computed by Strassen's seven products of halves, and how.
 
-Chosen by the cycles that each way would take. One multiply-add of eight is saved; sums of rows, sums of products and
-rows that fill up the last tile cost, and so does a weight that is read in seven combinations of its four quarters.
+Chosen by the cycles that each way would take. One multiply-add of eight is saved. Against that stand the sums of rows,
+the sums of products, rows that pad the last tile, and weights that are read in seven combinations of their four
+quarters.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.95
 RESULTS = 12.0  # cycles per vector of columns and pair of rows for making four results of seven products
 SUMS = 6.0  # the same for making seven sums of four parts of rows
 TILE = 40.0  # cycles per tile and product: its last sums are waited for and written
-LATE = 0.5  # cycles by which sums that wait for themselves take longer than their latency
+LATE = 0.5  # cycles beyond its latency that a chain of dependent additions takes
 LOADS = 0.08  # of a load's time that multiply-adds do not hide
 WAITING = 0.05  # of the time that weights and rows take to come from beyond L1, while others are multiplied
 MOST_STRIPS = 64

@@ -1,9 +1,9 @@
 """Whether a matrix product is computed by products of pairs, and how.
 
-Chosen by the cycles that each way would take. Of six multiply-adds two become additions, which only pays where other
-ports add than multiply, and where what is read by every one of them does not keep the load ports busy for longer.
-Rows have to be scaled first, which their columns have to make up for. Threads share strips of rows; where these do not
-come out even, each takes a share of the columns and scales the rows for itself.
+Chosen by the cycles that each way would take. Two of six multiply-adds become additions. That pays only where additions
+run on other ports than multiplications, and where the operands that each of them reads do not make the load ports the
+bottleneck. Rows have to be scaled first, a cost that enough columns must amortise. Threads share strips of rows; where
+these do not come out even, each takes a share of the columns and scales the rows for itself.
 """
 
 from __future__ import annotations

@@ -11,14 +11,15 @@ from strop.loops.analysis import Contraction, accesses, contraction, fusable, sh
 from strop.loops.index import Quotient, Remainder
 from strop.loops.ir import CONSTANT, Load, Loop, Nest, index_loads, loads
 from strop.loops.passes.blocking import RFactor
+from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.packing import Pack, PrefetchNext, loops_around
-from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, Unroll, Vectorise
+from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, balance, fuse_all
 from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
 from strop.schedule.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
 from strop.target.description import Target
 
-FEWEST_PREFETCHED = 3  # rows that share a weight, from which the next panel is asked for
+FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
 FEWEST_SHARING = 16  # rows that share an operand, from which packing it at every call pays
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
 LINE_BYTES = 64
@@ -101,10 +102,10 @@ def _sharing(found: Contraction, along: Loop) -> int:
 
 
 def _prefetch(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -> None:
-    """The next panel of weights is asked for while this one is used.
+    """Prefetch the next panel of weights while this one is used.
 
-    Not with few rows per weight: a stream that is read once is foreseen by the machine, and asking costs as much as
-    reading. Not in a walk through time either, whose weights come from L2 after the first step.
+    Not with few rows per weight: the hardware prefetcher covers a stream that is read once, and a prefetch costs as
+    much as a load. Not in a recurrent loop either, whose weights come from L2 after the first step.
     """
     sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
     streamed = [load for load in sums if any(v.name == lane for v in load.vars)]

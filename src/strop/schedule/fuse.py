@@ -32,7 +32,7 @@ EXPENSIVE = frozenset((
     "mish", "softplus", "pow", "atan2", "fmod", "mod", "floordiv", "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
     "rank",
 ))  # fmt: skip
-MOST_WIDENINGS = 4  # times that a byte may be converted instead of being read as what it becomes
+MOST_WIDENINGS = 4  # how often a byte may be converted before storing the converted value pays
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 #: an expression with more operations, or deeper, is computed into memory: compilers of all kinds recurse over it
 LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64

@@ -30,7 +30,7 @@ from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.layout import Layout
 from strop.loops.lower.graph import lower
 from strop.loops.lowered import LibraryCall, Lowered, Step
-from strop.loops.passes import blocking, compute_at, fusion, packing, primitives
+from strop.loops.passes import blocking, compute_at, fusion, loop_modes, packing, primitives
 from strop.loops.passes import layouts as layout_passes
 from strop.loops.passes.fusion import FusionPass
 from strop.loops.verify import verify as verify_steps
@@ -40,13 +40,15 @@ from strop.schedule.lowering import Choices, Lower
 from strop.schedule.memory import Arena, Lifetimes
 from strop.schedule.parameter_program import Packing, divide
 from strop.schedule.scheduler import Scheduled, Scheduler, scheduled
-from strop.schedule.sliding_window import InterleavedCalls, Interleaving, SlidingWindow, grouped, interleaved
+from strop.schedule.sliding_window import Interleaving, SlidingWindow, grouped, interleaved
+from strop.schedule.window_chain import InterleavedCalls
 from strop.target.description import Target
 
 #: every module of passes, which are found by name once these are imported
 PASSES = (
     graph_passes,
     primitives,
+    loop_modes,
     blocking,
     packing,
     layout_passes,

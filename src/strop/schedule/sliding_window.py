@@ -1,258 +1,35 @@
-"""Nests that hand a large tensor on run in strips: a few rows of one, then the rows of the next that these allow.
+"""Producers and consumers of a large tensor run in strips: a few rows of one nest, then the rows of the next that can
+be computed from them.
 
     expand rows 0…9    depthwise rows 0…4     expand rows 9…17    depthwise rows 4…8     …
 
-What is handed on needs a window of rows only. It is written to and read from the same few lines of the cache again and
-again, instead of going through memory as a whole. Every nest keeps its schedule; the loop that walks over rows runs
-between two bounds that the caller gives and finds each row in its place in the window (`schedule/storage_folding.py`).
-Each thread takes a part of the rows of the last nest and computes for itself what that needs of the others, so threads
-meet once at the end.
+The intermediate tensor needs storage for a window of rows only. The same few cache lines are written and read again and
+again; the whole tensor never goes through memory. Every nest keeps its schedule; the loop over rows takes its bounds
+from the caller and indexes the window (`schedule/storage_folding.py`). Each thread takes a part of the last nest's rows
+and computes the rows of earlier nests that its part needs, so threads synchronise once, at the end.
 
-Rows may be channels as well: a depthwise convolution reads no others than it writes, so that nothing is kept from one
-strip to the next and every weight is still read once.
+The loop may also run over channels: a depthwise convolution reads only the channels that it writes, so nothing is kept
+from one strip to the next and every weight is still read once.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate
 from typing import ClassVar
 
 from strop.core.journal import Journal
 from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.loops.calls import Call, PlannedStep
-from strop.loops.interleaved import InterleavedNests, InterleavedStep, Run
 from strop.loops.ir import Buffer, Const
 from strop.loops.lowered import LibraryCall
 from strop.loops.volume import volume
 from strop.schedule.access_ranges import RangedLoop, ranged_loops
-from strop.schedule.storage_folding import MOVED, FoldedStorage, Link
+from strop.schedule.window_chain import MOST_STRIPS, ChosenWindow, InterleavedCalls, WindowChain
 from strop.target.description import Target
 
-LARGE = 0.25  # of L2, from which on a tensor is looked at
-MOST_STRIPS = 128
-WORTH = 0.5  # of what is saved has to be left when calls, moves and what is read again are paid for
-CALL_US = 0.1  # what one more call of a nest costs
-HIDDEN = 8  # operations for each byte that is read, from which on others arrive meanwhile
-
-
-@dataclass(frozen=True)
-class CacheLevel:
-    """A cache for strips: its size, and the cycles that a byte costs which does not stay there until it is read: it is
-    fetched from below before it is written, goes there, and comes back in short runs."""
-
-    size: float
-    saved: float
-
-    def stays(self, touched: float) -> float:
-        """The share of a tensor that is still there when it is read, after so many bytes were touched: places in a
-        cache are given out by address, so some are taken long before all are, and some long after."""
-        return max(0.0, 1 - touched / self.size / 2)
-
-
-def levels(target: Target, threads: int) -> tuple[CacheLevel, ...]:
-    _, l2, l3, memory = target.bandwidth
-    return (
-        CacheLevel(target.l2, (2 + target.hopped) / l3 - 2 / l2),
-        CacheLevel(target.l3_ours / threads, 3 / memory - 2 / l3),
-    )
-
-
-@dataclass(frozen=True)
-class InterleavedCalls(InterleavedNests):
-    """Planned calls that take turns, a few rows at a time."""
-
-    calls: tuple[Call, ...]
-
-    @property
-    def name(self) -> str:
-        return f"{self.calls[0].name} … {self.calls[-1].name}"
-
-    @property
-    def touched(self) -> tuple[Buffer, ...]:
-        return tuple(dict.fromkeys(b for call in self.calls for b in call.touched))
-
-
-@dataclass(frozen=True)
-class WindowChain:
-    """Walks in order, each but the last read by a later one. Buffers in `inside` are of no use to anybody else, those
-    in `edged` have zeros around, of so many bytes."""
-
-    walks: tuple[RangedLoop, ...]
-    inside: frozenset[Buffer]
-    edged: Mapping[Buffer, int]
-
-    @cached_property
-    def links(self) -> list[Link] | None:
-        """By reader; None where rows don't come in order, or something is of no use to a later walk."""
-        found = []
-        for reader, walk in enumerate(self.walks):
-            for writer, before in enumerate(self.walks[:reader]):
-                for buffer in (b for b in before.writes if b in walk.reads):
-                    written, read = before.writes[buffer], walk.reads[buffer]
-                    if written is None or read is None or written.dimension != read.dimension:
-                        return None
-                    found.append(Link(buffer, writer, reader, written, read))
-        return found if {link.writer for link in found} == set(range(len(self.walks) - 1)) else None
-
-    @cached_property
-    def windowed(self) -> dict[Buffer, list[Link]]:
-        """What is handed on and needs no place of its own, each row written like the others."""
-        found: dict[Buffer, list[Link]] = {}
-        for link in self.links or ():
-            alike = link.buffer not in self.edged or self.walks[link.writer].evenly(link.buffer)
-            if link.buffer in self.inside and alike:
-                found.setdefault(link.buffer, []).append(link)
-        return found
-
-    # ---- which rows when ----
-
-    def starts(self, first: int) -> list[int]:
-        """For each walk the first step that the last one's step `first` needs."""
-        at = [walk.steps for walk in self.walks]
-        at[-1] = first
-        for link in reversed(self.links or ()):
-            needed = bisect_right(link.written.end, link.read.low[at[link.reader]]) if first else 0
-            at[link.writer] = min(at[link.writer], needed)
-        return at
-
-    def ends(self, end: int) -> list[int]:
-        """For each walk the end of the steps that the last one's steps before `end` need."""
-        at = [0 for _ in self.walks]
-        at[-1] = end
-        for link in reversed(self.links or ()):
-            if at[link.reader]:
-                needed = bisect_left(link.written.low, link.read.end[at[link.reader] - 1])
-                at[link.writer] = max(at[link.writer], needed)
-        return at
-
-    def strips(self, parts: int, number: int) -> list[list[list[Run]]]:
-        """What runs, for each part and strip of it."""
-        extent = self.walks[-1].steps
-        begin = [self.starts(extent * part // parts) for part in range(parts)]
-        begin.append([walk.steps for walk in self.walks])
-        made = []
-        for part in range(parts):
-            done, first, last = begin[part], extent * part // parts, extent * (part + 1) // parts
-            strips = []
-            for strip in range(1, number + 1):
-                wanted = self.ends(first + (last - first) * strip // number)
-                if strip == number:  # rows that no later walk reads belong to some part too
-                    wanted = [max(a, b) for a, b in zip(wanted, begin[part + 1])]
-                strips.append([Run(i, a, b) for i, (a, b) in enumerate(zip(done, wanted)) if a < b])
-                done = [max(a, b) for a, b in zip(done, wanted)]
-            made.append(strips)
-        return made
-
-    def cut(self, threads: int, number: int) -> ChosenWindow:
-        """The chain in so many strips for each thread."""
-        parts = self.strips(threads, number)
-        windows = [FoldedStorage(b, links, b in self.edged, self.walks, parts) for b, links in self.windowed.items()]
-        return ChosenWindow(self, parts, windows)
-
-    def choose(self, target: Target, threads: int) -> ChosenWindow | None:
-        """The number of strips that brings most; None where none bring enough."""
-        if not self.windowed:
-            return None
-        most = min(MOST_STRIPS, self.walks[-1].steps // threads)
-        numbers = {n for n in (*_numbers(), *(walk.steps // threads for walk in self.walks)) if 1 < n <= most}
-        cycle = 1 / target.ghz / 1e3
-        again = sum(walk.again for walk in self.walks) / target.bandwidth[1] * cycle
-        spared = self._spared(target, threads)
-        limit = self._saved(0, target, threads) + spared
-        best: ChosenWindow | None = None
-        for number in sorted(numbers):
-            calls = number * (CALL_US * len(self.walks) + again)
-            if limit - calls <= (best.gain if best else 0):
-                break
-            one = self.cut(threads, number)
-            saved = self._saved(sum(window.bytes for window in one.windows), target, threads) + spared
-            moved = sum(window.work(cycle) for window in one.windows)
-            gain = saved - calls - moved - self._twice(one.parts, target)
-            if gain > WORTH * saved and (best is None or gain > best.gain):
-                best = replace(one, gain=gain)
-        return best
-
-    def _saved(self, touched: float, target: Target, threads: int) -> float:
-        """Microseconds that each thread waits less for what is handed on, where a strip touches so many bytes."""
-        cycles = 0.0
-        for buffer, links in self.windowed.items():
-            work = min(self.walks[link.reader].work for link in links) / max(buffer.bytes, 1)
-            between = max(self.walks[link.writer].bytes + self.walks[link.reader].bytes for link in links) / 2 / threads
-            for level in levels(target, threads):
-                stays = max(0.0, level.stays(touched) - level.stays(between))
-                cycles += buffer.bytes / threads * level.saved * stays * min(1.0, HIDDEN / max(work, 1))
-        return cycles / target.ghz / 1e3
-
-    def _spared(self, target: Target, threads: int) -> float:
-        """Microseconds for what need not be done: zeros that windows keep, and threads that wait for each other."""
-        zeros = [self.edged[b] for b in self.windowed if b in self.edged]
-        meetings = len(self.walks) - 1 + len(zeros) if threads > 1 else 0
-        return sum(zeros) / MOVED / target.ghz / 1e3 + len(zeros) * CALL_US + meetings * target.fork_join_us
-
-    def _twice(self, parts: Sequence[Sequence[Sequence[Run]]], target: Target) -> float:
-        """Microseconds that the busiest thread computes more than its share: what several need is computed by each."""
-        most = 0.0
-        for part in parts:
-            steps = [0] * len(self.walks)
-            for run in (run for strip in part for run in strip):
-                steps[run.call] += run.high - run.low
-            most = max(most, sum(done / walk.steps * walk.work for done, walk in zip(steps, self.walks)))
-        return (most - sum(walk.work for walk in self.walks) / len(parts)) / target.peak_gflops / 1e3
-
-
-def _numbers() -> Iterator[int]:
-    return accumulate(range(20), lambda n, _: n + max(1, n // 4), initial=2)
-
-
-@dataclass(frozen=True)
-class ChosenWindow:
-    """A chain cut into strips."""
-
-    chain: WindowChain
-    parts: list[list[list[Run]]]
-    windows: list[FoldedStorage]
-    gain: float = 0.0  # microseconds
-
-    @property
-    def window(self) -> SlidingWindow:
-        """The pass that cuts it like this."""
-        walks = self.chain.walks
-        return SlidingWindow(tuple(w.call.name for w in walks), tuple(w.name for w in walks), len(self.parts[0]))
-
-    def group(self) -> InterleavedCalls:
-        windows = {window.whole: window for window in self.windows}
-        calls = []
-        for walk in self.chain.walks:
-            nest, actual = walk.nest, dict(walk.call.actual)
-            for short, real in walk.call.actual.items():
-                if real in windows:
-                    nest, held = windows[real].place(nest, short)
-                    del actual[short]
-                    actual[held] = windows[real].buffer
-            calls.append(replace(walk.call, nest=nest, actual=actual))
-        return InterleavedCalls(
-            tuple(calls), tuple(self._turns(number, part) for number, part in enumerate(self.parts))
-        )
-
-    def _turns(self, number: int, part: Sequence[Sequence[Run]]) -> tuple[InterleavedStep, ...]:
-        made: list[InterleavedStep] = []
-        planned = [window.turns(number) for window in self.windows]
-        for strip, runs in enumerate(part):
-            made += [turn for turns in planned for turn in turns[strip][1]]
-            for run in runs:
-                touched = self.chain.walks[run.call].call.touched
-                shifts = [
-                    (window.buffer, number * window.bytes - turns[strip][0] * window.row)
-                    for window, turns in zip(self.windows, planned)
-                    if window.whole in touched
-                ]
-                made.append(replace(run, shifts=tuple(shifts)))
-        return tuple(made)
+LARGE = 0.25  # share of L2: smaller tensors are not considered
 
 
 # ---- the pass --------------------------------------------------------------------------------------------------------
@@ -323,7 +100,7 @@ class SlidingWindow(Pass):
         taken = {name for one in ir.windows for name in one.nests}
         for at in range(len(ir.steps)):
             for chosen, _ in finder.chains(at):
-                one = chosen.window
+                one = _pass_of(chosen)
                 if taken.isdisjoint(one.nests):
                     yield one
 
@@ -344,7 +121,7 @@ def plan_windows(
             continue
         chosen, apart = found[at]
         at += len(apart) + len(chosen.chain.walks)
-        made.append(chosen.window)
+        made.append(_pass_of(chosen))
         journal.add("choice", chosen.chain.walks[0].call.name, _told(chosen))
     return tuple(made)
 
@@ -352,8 +129,9 @@ def plan_windows(
 def interleaved(
     steps: Sequence[PlannedStep], windows: Sequence[SlidingWindow], target: Target, threads: int
 ) -> tuple[tuple[PlannedStep, ...], dict[int, InterleavedCalls]]:
-    """Steps and groups of them by the place of their first call. What a group does not need comes before it, and zeros
-    around the edge of what it holds in windows are left to it."""
+    """Steps and groups of them by the place of their first call. Calls that a group does not need are moved before
+    it. A call that only clears the padding of a tensor kept in windows is dropped: the group clears its windows
+    itself."""
     finder = _Finder(steps, target, threads)
     chains: dict[int, tuple[ChosenWindow, list[Call]]] = {}
     for one in windows:
@@ -384,7 +162,8 @@ def interleaved(
 
 
 def _best(steps: Sequence[PlannedStep], target: Target, threads: int) -> dict[int, tuple[ChosenWindow, list[Call]]]:
-    """The chains that bring most together, by the place where they start; and calls that each does not need."""
+    """The set of chains with the largest total gain, by the position where each starts; with the calls in between
+    that a chain does not need."""
     finder = _Finder(steps, target, threads)
     gain = [0.0] * (len(steps) + 1)
     best: dict[int, tuple[ChosenWindow, list[Call]]] = {}
@@ -395,6 +174,12 @@ def _best(steps: Sequence[PlannedStep], target: Target, threads: int) -> dict[in
             if whole > gain[at]:
                 gain[at], best[at] = whole, (chosen, apart)
     return best
+
+
+def _pass_of(chosen: ChosenWindow) -> SlidingWindow:
+    """The pass that cuts a chain like this."""
+    walks = chosen.chain.walks
+    return SlidingWindow(tuple(w.call.name for w in walks), tuple(w.name for w in walks), len(chosen.parts[0]))
 
 
 def _told(chosen: ChosenWindow) -> str:

@@ -19,7 +19,7 @@ from strop.loops.interleaved import Clear, Move, Run
 from strop.loops.ir import Buffer, Nest, rename
 from strop.schedule.access_ranges import AccessRange, RangedLoop
 
-SPARE = 1.25  # windows whose rows move hold so many times what a strip needs: less often anything does
+SPARE = 1.25  # windows whose rows are moved hold this many times the rows of a strip, so that they move less often
 MOST_SPARE = 2  # the same for rings
 MOVE_US = 0.03  # what one more piece that is moved or cleared costs
 MOVED = 16  # bytes a cycle

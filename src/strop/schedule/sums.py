@@ -1,4 +1,5 @@
-"""Long sums in parts: what is added one after the other loses digits with every step, a sum of sums loses few.
+"""Long sums as sums of subtotals: the rounding error of a sequential sum grows with every step, that of a sum of
+subtotals far more slowly.
 
     acc += x[0] … x[999999]    →    s += 32 steps; t += 32 of those; acc += t
 

@@ -12,7 +12,7 @@ FMA_LATENCY = 4
 PIPES = 2  # that multiply and add
 MOST_LOOPED_ROWS = 8
 BESIDE_ROWS = 2  # ways of L1 that weights and sums take beside the rows of a tile
-STREAMED = 0.75  # of what L2 gives at best comes while tiles are multiplied
+STREAMED = 0.75  # share of L2's peak bandwidth that is reached while tiles are multiplied
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Demand:
     broadcast: int = 1
     streamed: int = 1
     paired: int = 0
-    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more than L1 has ways for evict each other
+    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more of them than L1 has ways evict each other
     vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
     window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
     slide: int = 1  # how far a row moves the window

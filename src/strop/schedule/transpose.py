@@ -1,8 +1,8 @@
-"""Schedules of nests that turn a tensor: what is contiguous in the result is not in what is read.
+"""Schedules of nests that transpose a tensor: the dimension that is contiguous in the result is strided in the input.
 
 Squares of elements are read row by row, turned in registers and written column by column (`codegen/transpose.py`): a
 vector loop along the result, an unrolled one along what is read. Squares follow each other along the result, so that
-as many lines as a square has rows stay open on each side.
+only as many cache lines as a square has rows are in use on each side.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from strop.codegen.deinterleave import MOST_CHANNELS
 from strop.core.dtypes import SIZES
 from strop.loops.ir import Load, Loop, Nest, loads
-from strop.loops.passes.primitives import Reorder, Split, Unroll, Vectorise
+from strop.loops.passes.loop_modes import Unroll, Vectorise
+from strop.loops.passes.primitives import Reorder, Split
 from strop.schedule.builder import ScheduleBuilder
 
 MOST_STATEMENTS = 2

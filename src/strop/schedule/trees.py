@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from strop.loops.ir import Nest
-from strop.loops.passes.primitives import Unroll
+from strop.loops.passes.loop_modes import Unroll
 from strop.schedule.builder import ScheduleBuilder
 
 
 def schedule_trees(recipe: ScheduleBuilder) -> None:
-    """The steps of all ways are written out, so that one reads while others wait; nothing becomes a vector.
+    """The steps of all walks are unrolled, so that one loads while others wait for theirs; nothing is vectorised.
 
     Gathering eight elements into a vector takes longer than reading and comparing them one by one.
     """

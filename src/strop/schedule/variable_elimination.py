@@ -66,7 +66,7 @@ class _Elimination(Generic[V]):
         self._count(rest)
 
     def _decide(self, variable: V) -> None:
-        """A variable takes the value that is best if all others take theirs for it, and no longer ties them."""
+        """Fix a variable to the value that is best if all others adapt to it; its tables no longer connect them."""
         tables = list(self.about[variable])
         costs = np.zeros(self.sizes[variable])
         for table in tables:

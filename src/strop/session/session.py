@@ -22,12 +22,12 @@ The pipeline itself is `strop.driver.pipeline`; a session calls it and keeps wha
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from strop.codegen.module import Functions
 from strop.core.cache import Cache
@@ -56,50 +56,13 @@ from strop.schedule.constraints import KeepApart, Pin
 from strop.schedule.explain import closely, what_holds
 from strop.schedule.lowering import ChooseAlgorithm
 from strop.schedule.planners import Hooks
-from strop.schedule.program import Plan, as_step
+from strop.schedule.program import Plan
+from strop.session.nests import Nests, readable
 from strop.session.saved import SavedSession
 from strop.session.space import Possibility, Preview, fusions, possibilities, preview
 
 if TYPE_CHECKING:
     from torch import nn
-
-
-@dataclass(frozen=True)
-class Nests(Sequence["Nest | LibraryCall"]):
-    """Steps of a program, by position or by name; printing shows all of them."""
-
-    steps: tuple[Nest | LibraryCall, ...]
-    recipes: Mapping[str, tuple[str, ...]]  # nest → the passes that brought it from the plainest form to this one
-
-    @overload
-    def __getitem__(self, which: int | str) -> Nest | LibraryCall: ...
-    @overload
-    def __getitem__(self, which: slice) -> Nests: ...
-    def __getitem__(self, which: int | str | slice) -> Nest | LibraryCall | Nests:
-        if isinstance(which, slice):
-            return replace(self, steps=self.steps[which])
-        if isinstance(which, int):
-            return self.steps[which]
-        found = next((step for step in self.steps if step.name == which), None)
-        if found is None:
-            raise Problem("STR304", f"there is no nest `{which}`", help=f"there are: {', '.join(self.names)}")
-        return found
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __iter__(self) -> Iterator[Nest | LibraryCall]:
-        return iter(self.steps)
-
-    @property
-    def names(self) -> list[str]:
-        return [step.name for step in self.steps]
-
-    def __str__(self) -> str:
-        return "\n\n".join(self._text(step) for step in self.steps) or "no nests"
-
-    def _text(self, step: Nest | LibraryCall) -> str:
-        return "\n".join([str(step), *(f"  # {one}" for one in self.recipes.get(step.name, ()))])
 
 
 class Session:
@@ -215,12 +178,12 @@ class Session:
     @cached_property
     def nests(self) -> Nests:
         """What runs at every call, scheduled, under the names of the model."""
-        return _readable(self.plan.steps)
+        return readable(self.plan.steps)
 
     @cached_property
     def preparation(self) -> Nests:
         """What runs when parameters change: folding and packing of weights."""
-        return _readable(self.plan.prepare)
+        return readable(self.plan.prepare)
 
     def explain(self, *, full: bool = False) -> str:
         """The journal for people, with the steps that a cache hit has left out, and what holds each nest."""
@@ -457,16 +420,6 @@ class Session:
 
 def _parsed(passes: Sequence[Pass | str]) -> list[Pass]:
     return [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
-
-
-def _readable(steps: Sequence[Call | LibraryCall]) -> Nests:
-    """Scheduled nests under the names that the model gave."""
-    recipes = {
-        step.name: tuple(map(str, step.passes))
-        for step in steps
-        if isinstance(step, Call) and step.passes and step.name == step.source.name
-    }
-    return Nests(tuple(map(as_step, steps)), recipes)
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from strop.source.adopt import rulebook
 from strop.source.adopt.language.rule import KernelRule
 from strop.source.facts import Finding
 from strop.source.hybridize.calling import is_test_path
-from strop.source.hybridize.tensorflow import TO_GRAPH as TF_TO_GRAPH
+from strop.source.hybridize.tensorflow_rules import TO_GRAPH as TF_TO_GRAPH
 from strop.source.hybridize.torch_findings import Advice
 from strop.source.hybridize.torch_proposals import Proposal
 from strop.source.hybridize.torch_rules import TO_GRAPH

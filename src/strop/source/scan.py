@@ -16,6 +16,7 @@ from strop.source.facts import Finding, Function, Scan
 from strop.source.hybridize import tensorflow, tensorflow1
 from strop.source.hybridize.outermost import only_outermost
 from strop.source.hybridize.parameters import describe
+from strop.source.hybridize.tensorflow_rules import ADD_SIGNATURE
 from strop.source.hybridize.torch_findings import Advice, advise
 from strop.source.interpret.effects import Effects
 from strop.source.interpret.interpreter import Program
@@ -109,7 +110,7 @@ def _distinct(findings: list[Finding]) -> list[Finding]:
 
 
 def _interpreted(project: Project, options: Options) -> tuple[Scan, Advice]:
-    asked = options.signatures or tensorflow.ADD_SIGNATURE in options.select
+    asked = options.signatures or ADD_SIGNATURE in options.select
     program = Program(project, hints=options.hints, speculate=options.speculate, signatures=asked)
     program.run()
     found = judge(program, options.target)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from strop.frontend.onnx.module import OnnxModule, capture
+from strop.frontend.onnx.capture import capture
+from strop.frontend.onnx.module import OnnxModule
 from strop.runtime.onnx.model import compile_onnx
 
 RNG = np.random.default_rng(0)

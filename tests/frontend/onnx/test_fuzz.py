@@ -9,7 +9,8 @@ from onnx_files import MODELS
 
 from onnx_mutate import MUTATIONS, broken, in_child
 from strop.core.problem import Problem
-from strop.frontend.onnx.module import OnnxModule, capture
+from strop.frontend.onnx.capture import capture
+from strop.frontend.onnx.module import OnnxModule
 from strop.runtime.onnx.inputs import examples
 
 SMALL = ("silero-static", "rapidocr-cls", "magika", "asr-wespeaker", "basic-pitch", "dnsmos-v8")

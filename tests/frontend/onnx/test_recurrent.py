@@ -7,7 +7,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from strop.frontend.onnx.module import OnnxModule, capture
+from strop.frontend.onnx.capture import capture
+from strop.frontend.onnx.module import OnnxModule
 from strop.runtime.onnx.inputs import examples
 from strop.runtime.onnx.model import compile_onnx
 

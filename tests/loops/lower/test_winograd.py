@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 
 from loops.interpret import context_of, execute
-from strop.loops.lower.winograd import transforms, winograd, winograd_applies
+from strop.loops.lower.winograd import winograd, winograd_applies
+from strop.loops.lower.winograd_transforms import transforms
 
 PLAIN = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "transposed": False, "output_padding": (0, 0)}
 

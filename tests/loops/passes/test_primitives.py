@@ -18,20 +18,9 @@ from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, loads
 from strop.loops.lower.graph import lower
 from strop.loops.passes.blocking import Block, RFactor, Subtotal
+from strop.loops.passes.loop_modes import Parallelise, Unroll, Vectorise, ready
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
-from strop.loops.passes.primitives import (
-    Fuse,
-    Parallelise,
-    Reorder,
-    Reset,
-    Serpentine,
-    Sink,
-    Split,
-    Unroll,
-    Vectorise,
-    ready,
-    register_tile,
-)
+from strop.loops.passes.primitives import Fuse, Reorder, Reset, Serpentine, Sink, Split
 
 
 def owners(nest):
@@ -124,6 +113,24 @@ def test_legal_sequences_of_passes_compile_to_the_same(family, rng):
         if ready(made):
             edits += [Reset(nest.name), *passes]
     natively(family, edits, threads=rng.randint(1, 2))
+
+
+def register_tile(nest: Nest, rows: str, row_tile: int, lanes: str, lane_tile: int) -> list[Pass]:
+    """A tile of accumulators in registers over two output loops: the passes that a person would write for it."""
+    extents = {loop.name: loop.extent for loop in nest.loops}
+    others = [name for name in extents if name not in (rows, lanes)]
+    passes: list[Pass] = [Reorder(nest.name, (*others, lanes, rows))]
+    lane = row = ""
+    if extents[lanes] > lane_tile:
+        lane = f"{lanes}.i"
+        passes += [Split(nest.name, lanes, lane_tile, "rest"), Reorder(nest.name, (f"{lanes}.o", rows, lane))]
+    else:
+        passes.append(Reorder(nest.name, (rows, lanes)))
+    if extents[rows] > row_tile:
+        row = f"{rows}.i"
+        passes.append(Split(nest.name, rows, row_tile))
+    tile = (row or rows, lane or lanes)
+    return [*passes, Unroll(nest.name, tile[0]), Vectorise(nest.name, tile[1]), Sink(nest.name, tile)]
 
 
 @pytest.mark.parametrize(("rows", "lanes"), [(1, 2), (2, 4), (3, 8), (5, 3), (9, 16)])

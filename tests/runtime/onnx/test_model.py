@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 
 import strop
 from onnx_models import FLOAT, INT64, UINT8, expected_of_mlp, mlp, model, node, random
-from strop.frontend.onnx.module import OnnxModule, capture
+from strop.frontend.onnx.capture import capture
+from strop.frontend.onnx.module import OnnxModule
 
 
 def close(a, b):

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from source_facts import facts
-from strop.source.interpret import api_handlers
+from strop.source.interpret.api_handlers import containers
 from strop.source.interpret.heap import Object
-from strop.source.interpret.values import NOTHING, forget, join, join_all, tensor
+from strop.source.interpret.joins import join, join_all
+from strop.source.interpret.values import NOTHING, forget, tensor
 
 X = "x = tf.ones([2, 3])\n"
 
@@ -190,8 +191,8 @@ def test_tensors_of_many_kinds_merge_in_the_order_of_first_sight():
 def test_lists_that_hold_each_other_are_looked_at_once_per_depth(tmp_path, monkeypatch):
     """Every path through them was followed: thousands for eight lists."""
     looked = []
-    leaves = api_handlers._leaves
-    monkeypatch.setattr(api_handlers, "_leaves", lambda *given: looked.append(given) or leaves(*given))
+    leaves = containers._leaves
+    monkeypatch.setattr(containers, "_leaves", lambda *given: looked.append(given) or leaves(*given))
     lists = "".join(f"l{i} = []\n" for i in range(8))
     holds = "".join(f"l{i}.append(l{j})\n" for i in range(8) for j in range(8))
     facts(tmp_path, X + lists + holds + "l0.append(x)\ntf.nest.map_structure(lambda t: t + 1, l0)\n")

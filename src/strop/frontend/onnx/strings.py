@@ -12,7 +12,8 @@ from typing import Any
 from onnx import TensorProto
 from torch import Tensor
 
-from strop.frontend.onnx.module import Interpreter, OnnxModule, Port, ValueScope, lookup
+from strop.frontend.onnx.interpreter import Interpreter, ValueScope
+from strop.frontend.onnx.module import OnnxModule, Port, lookup
 from strop.frontend.onnx.ops.naming import ChosenString, texts_at
 from strop.frontend.onnx.ops.standing import OTHER, texts_in
 from strop.frontend.onnx.program import OnnxProgram, Stored

@@ -22,7 +22,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from strop.core.problem import Problem
 from strop.frontend.onnx.context import keep, maker
 from strop.frontend.onnx.element_types import OF_DTYPE
-from strop.frontend.onnx.module import OnnxModule, Pending, Port, ValueScope
+from strop.frontend.onnx.interpreter import ValueScope
+from strop.frontend.onnx.module import OnnxModule, Pending, Port
 from strop.frontend.onnx.ops import known
 from strop.frontend.onnx.program import OnnxProgram, Stored
 from strop.frontend.torch.library_nodes import DIRECT

@@ -17,8 +17,9 @@ from torch.fx.experimental import proxy_tensor
 from torch.utils._pytree import TreeSpec, tree_flatten
 
 from strop.core.problem import Problem
+from strop.frontend.torch.data_dependent import DATA_DEPENDENT, depends_on_data
 from strop.frontend.torch.inplace import only_renames
-from strop.frontend.torch.normalize import DATA_DEPENDENT, GraphOutput, PlainOutput, depends_on_data, from_fx
+from strop.frontend.torch.normalize import GraphOutput, PlainOutput, from_fx
 from strop.frontend.torch.origin import user_frame
 from strop.frontend.torch.quiet import quietly
 from strop.frontend.torch.random_operators import name_draws

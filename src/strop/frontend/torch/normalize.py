@@ -13,12 +13,9 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
     FakeTensorMode,
     unset_fake_temporarily,
 )
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from strop.core.dtypes import NATIVE, STORED
@@ -39,14 +36,16 @@ from strop.frontend.torch.aten import (  # noqa: F401  (importing a family regis
     views,
     windows,
 )
+from strop.frontend.torch.bind_shapes import bind_shapes, needs_shapes
 from strop.frontend.torch.builder import Builder, OperatorCall
 from strop.frontend.torch.canonical import unfold_batches
+from strop.frontend.torch.data_dependent import DATA_DEPENDENT, depends_on_data
 from strop.frontend.torch.dtypes import DTYPES, type_of, types_of
 from strop.frontend.torch.origin import origin_of
 from strop.frontend.torch.random_operators import is_random
 from strop.frontend.torch.registry import Unfit, Whole, rule_for
 from strop.frontend.torch.widen_int8 import widened
-from strop.graph.ir import NOWHERE, Graph, Node, Origin, Type
+from strop.graph.ir import NOWHERE, Graph, Node, Type
 
 #: a lifted tensor with more elements is a param of its own
 LARGEST_CONSTANT = 4096
@@ -93,8 +92,8 @@ def from_fx(
     keys; `constants` those that are tensors known now; `mutations` says which outputs are the new values of which
     placeholders (`copy_` into a placeholder is understood without it).
     """
-    if example_values is not None or _needs_shapes(module):
-        _bind_shapes(module, example_values)
+    if example_values is not None or needs_shapes(module):
+        bind_shapes(module, example_values)
     converter = _Converter(params or {}, constants or {}, mutations or {})
     try:
         return converter.program(module)
@@ -114,19 +113,6 @@ def convert(function: Callable[..., Any], *examples: torch.Tensor) -> Conversion
     except DATA_DEPENDENT as error:
         raise depends_on_data(error, NOWHERE) from error
     return from_fx(traced)
-
-
-#: what torch raises where it cannot go on without the values of tensors
-DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
-
-
-def depends_on_data(error: Exception, where: Origin, help: str = "") -> Problem:
-    """One of `DATA_DEPENDENT` as a problem; the message of the first two is the operator alone."""
-    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    bare = isinstance(error, (DataDependentOutputException, DynamicOutputShapeException))
-    told = f"the result of `{reason}` depends on data" if bare else f"control flow or a shape depends on data: {reason}"
-    help = help or "keep it a tensor of known shape, or compile with partial=True"
-    return Problem("STR106", told, where=where, help=help)
 
 
 class _Converter:
@@ -447,36 +433,3 @@ def _used(node: torch.fx.Node) -> frozenset[int]:
 def _is_argument(made: Any, args: Any) -> bool:
     arguments = [leaf for leaf in tree_flatten(args)[0] if isinstance(leaf, Node)]
     return isinstance(made, Node) and any(made is argument for argument in arguments)
-
-
-def _needs_shapes(module: torch.fx.GraphModule) -> bool:
-    kinds = ("placeholder", "call_function")
-    return any(node.op in kinds and "val" not in node.meta for node in module.graph.nodes)
-
-
-class _Shapes(torch.fx.Interpreter):
-    def run_node(self, n: torch.fx.Node) -> Any:
-        try:
-            result = super().run_node(n)
-        except DATA_DEPENDENT as error:
-            raise depends_on_data(error, origin_of(n)) from error
-        n.meta["val"] = result
-        return result
-
-
-def _bind_shapes(module: torch.fx.GraphModule, examples: Sequence[Any] | None) -> None:
-    """Run the graph on fake tensors of the examples' shapes, so that every node knows its own."""
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    if examples is None:
-        examples = [n.meta["val"] for n in module.graph.nodes if n.op == "placeholder"]
-
-    def fake(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        with mode:
-            return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-
-    with mode:
-        shapes = _Shapes(module)
-        shapes.extra_traceback = False  # which would be added to what is raised
-        shapes.run(*map(fake, examples))

@@ -6,7 +6,8 @@ from math import pi, sqrt
 
 from strop.core.dtypes import is_float
 from strop.core.passes import Verdict, no
-from strop.core.rewrite import Bind, Either, Match, PatternVar, Rule, Rules
+from strop.core.patterns import Bind, Either, PatternVar
+from strop.core.rewrite import Match, Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.passes.language import P, x

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import copysign, frexp, isclose, isfinite
 
 from strop.core.dtypes import is_float, is_integer
-from strop.core.rewrite import Bind, Rule, Rules
+from strop.core.patterns import Bind
+from strop.core.rewrite import Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.passes.language import P, number_of, x, y, z

@@ -14,7 +14,8 @@ import numpy as np
 
 from strop.core.dtypes import is_float
 from strop.core.passes import Verdict, no
-from strop.core.rewrite import Bind, Match, PatternVar, Rule, Rules
+from strop.core.patterns import Bind, PatternVar
+from strop.core.rewrite import Match, Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.passes.fold import value_of

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from strop.core.dtypes import is_float, is_integer
-from strop.core.rewrite import PatternVar, Rule, Rules
+from strop.core.patterns import PatternVar
+from strop.core.rewrite import Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node, Type
 from strop.graph.operators import COMPARE, VIEWS

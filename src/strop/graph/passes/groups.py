@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from strop.core.passes import Verdict, no
-from strop.core.rewrite import Bind, Match, PatternVar, Rule, Rules
+from strop.core.patterns import Bind, PatternVar
+from strop.core.rewrite import Match, Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.passes.language import P, channel_vector, number_of, x

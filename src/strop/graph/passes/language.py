@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from strop.core.rewrite import Dialect, PatternVar
+from strop.core.patterns import Dialect, PatternVar
 from strop.graph.ir import NOWHERE, Node
 from strop.graph.parametric import is_parametric
 

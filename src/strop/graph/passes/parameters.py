@@ -7,7 +7,8 @@ these change; whatever depends on params alone later becomes the parameter progr
 from __future__ import annotations
 
 from strop.core.passes import Verdict, no, yes
-from strop.core.rewrite import Bind, Match, PatternVar, Rule, Rules
+from strop.core.patterns import Bind, PatternVar
+from strop.core.rewrite import Match, Rule, Rules
 from strop.graph import build
 from strop.graph.integer_valued import is_whole
 from strop.graph.ir import Node

@@ -8,7 +8,8 @@ Pixels are read by several points of the result; so bytes are read as bytes, and
 from __future__ import annotations
 
 from strop.core.passes import Verdict, no, yes
-from strop.core.rewrite import Bind, Rule, Rules
+from strop.core.patterns import Bind
+from strop.core.rewrite import Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.parametric import is_parametric

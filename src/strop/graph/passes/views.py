@@ -7,7 +7,8 @@ which tracing makes of every batched product, becomes one `matmul` again, and ho
 
 from __future__ import annotations
 
-from strop.core.rewrite import Bind, Match, PatternVar, Rule, Rules
+from strop.core.patterns import Bind, PatternVar
+from strop.core.rewrite import Match, Rule, Rules
 from strop.graph import build
 from strop.graph.infer import broadcast
 from strop.graph.ir import Node

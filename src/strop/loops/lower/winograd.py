@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from math import log, prod
 
 from strop.core.passes import Verdict, no, yes
@@ -30,16 +30,8 @@ from strop.loops.lower import Context, as_index, store
 from strop.loops.lower.concat_pad import guarded
 from strop.loops.lower.contractions import SPACE, accumulate, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply
+from strop.loops.lower.winograd_transforms import POINTS, Matrix, transformed, transforms, weighted_sum
 
-Row = Sequence[Fraction]
-Matrix = Sequence[Row]
-
-#: pixels per window and dimension → interpolation points besides infinity. With ±3/4 and ±4/3 the error is 1–2e-6 of
-#: the output's scale; the textbook's ±1 and ±2 give 6–14e-6.
-POINTS = {
-    4: (Fraction(0), Fraction(1), Fraction(-1)),
-    6: (Fraction(0), Fraction(3, 4), Fraction(-3, 4), Fraction(4, 3), Fraction(-4, 3)),
-}
 #: taps of a filter along a dimension that tiles lie along: in all, and of a section that is transformed as one
 FEWEST_TAPS, MOST_TAPS, LONGEST_SECTION = 2, 16, 5
 
@@ -312,13 +304,15 @@ def _transform_weights(plan: _WinogradConvolution, target: Buffer) -> Nest:
         return guarded(c.read(1, *channels, *place), inside(*zip(place, c.node.inputs[1].shape[2:])), 0)
 
     body = [
-        store(half, (i, kw), _sum(over[i], [tap(kh, kw) for kh in range(heights)]))
+        store(half, (i, kw), weighted_sum(over[i], [tap(kh, kw) for kh in range(heights)]))
         for i in range(rows)
         for kw in range(widths)
     ]
     body += [
         store(
-            target, (*first, i * columns + j, *taps, ic, oi), _sum(along[j], [_at(half, i, kw) for kw in range(widths)])
+            target,
+            (*first, i * columns + j, *taps, ic, oi),
+            weighted_sum(along[j], [_at(half, i, kw) for kw in range(widths)]),
         )
         for i in range(rows)
         for j in range(columns)
@@ -361,10 +355,10 @@ def _transform_input(plan: _WinogradConvolution, n: Loop, s: Loop, target: Buffe
             place = plan.pixel(positions, (i, j), taps)
             edges = inside(*zip(place, c.node.inputs[0].shape[2:]))
             body.append(store(d, (i, j), guarded(c.read(0, n, ic, *place), edges, 0)))
-        mixed = _product(over, [_at(d, i, j) for i in range(rows)])
+        mixed = transformed(over, [_at(d, i, j) for i in range(rows)])
         body += [store(half, (i, j), value) for i, value in enumerate(mixed)]
     for i in range(rows):
-        mixed = _product(along, [_at(half, i, j) for j in range(columns)])
+        mixed = transformed(along, [_at(half, i, j) for j in range(columns)])
         body += [store(target, (i * columns + j, p, *taps, ic), value) for j, value in enumerate(mixed)]
     return Nest((p, *taps, ic), tuple(body), (d, half))
 
@@ -379,9 +373,9 @@ def _inverse(plan: _WinogradConvolution, m: Buffer, n: Loop, s: Loop, ob: Loop) 
     body: list[Store | Nest] = []
     for j in range(columns):
         column = [Load(m, (index_of(i * columns + j), as_index(r), as_index(oj))) for i in range(rows)]
-        body += [store(half, (i, j), value) for i, value in enumerate(_product(over, column))]
+        body += [store(half, (i, j), value) for i, value in enumerate(transformed(over, column))]
     for i in range(height):
-        mixed = _product(along, [_at(half, i, k) for k in range(columns)])
+        mixed = transformed(along, [_at(half, i, k) for k in range(columns)])
         body += [store(tile, (i, j), value) for j, value in enumerate(mixed)]
     sound = c.scratch("sound", c.dtype)
     outputs = [_at(tile, i, j) for i in range(height) for j in range(width)]
@@ -410,77 +404,6 @@ def _zero_or_nan(values: Sequence[Expr]) -> Expr:
 
 
 # ---- the transforms --------------------------------------------------------------------------------------------------
-
-
-def transforms(tile: int, taps: int = 3) -> tuple[Matrix, Matrix, Matrix]:
-    """Aᵀ (tile×n), G (n×taps) and Bᵀ (n×n) of Toom and Cook over the points of a window of n pixels and infinity."""
-    points = POINTS[tile + taps - 1]
-    one, zero = Fraction(1), Fraction(0)
-    at = [[*(p**i for p in points), one if i == tile - 1 else zero] for i in range(tile)]
-    g = []
-    bt = []
-    for point in points:
-        others = [p for p in points if p != point]
-        scale = reduce(lambda product, p: product * (point - p), others, one)
-        g.append([point**i / scale for i in range(taps)])
-        bt.append([*_with_roots(others), zero])
-    g.append([zero] * (taps - 1) + [one])
-    bt.append(_with_roots(points))
-    return at, g, bt
-
-
-def _with_roots(roots: Sequence[Fraction]) -> list[Fraction]:
-    """The polynomial Π (x - root), constant term first."""
-    polynomial = [Fraction(1)]
-    for root in roots:
-        shifted = [Fraction(0), *polynomial]
-        polynomial = [a - root * b for a, b in zip(shifted, [*polynomial, Fraction(0)])]
-    return polynomial
-
-
-def _product(matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
-    """matrix·values. Two neighbouring rows that differ only in signs (points ±p) share their even and odd halves."""
-    results: list[Expr] = []
-    while len(results) < len(matrix):
-        row = matrix[len(results)]
-        mirror = matrix[len(results) + 1] if len(results) + 1 < len(matrix) else None
-        if mirror is None or [abs(a) for a in row] != [abs(b) for b in mirror]:
-            results.append(_sum(row, values))
-            continue
-        even = _sum([a if a == b else Fraction(0) for a, b in zip(row, mirror)], values)
-        odd = _sum([a if a != b else Fraction(0) for a, b in zip(row, mirror)], values)
-        results += [apply("add", even, odd), apply("sub", even, odd)]
-    return results
-
-
-def _sum(row: Row, values: Sequence[Expr]) -> Expr:
-    """Σ row·values without the zeros; neighbours of one magnitude are added before they are multiplied, and the last
-    coefficient is factored out, so that equal parts of several rows are equal expressions."""
-    terms: list[tuple[Fraction, Expr]] = []
-    position = 0
-    while position < len(row):
-        factor, value = row[position], values[position]
-        follower = row[position + 1] if position + 1 < len(row) else Fraction(0)
-        if factor and abs(follower) == abs(factor):
-            value = apply("add" if follower == factor else "sub", value, values[position + 1])
-            position += 1
-        if factor:
-            terms.append((factor, value))
-        position += 1
-    lead = terms[-1][0]
-    total: Expr | None = None
-    for factor, value in reversed(terms):
-        total = _add(total, factor / lead, value)
-    assert total is not None
-    return total if lead == 1 else apply("mul", total, Const(float(lead), total.dtype))
-
-
-def _add(total: Expr | None, factor: Fraction, value: Expr) -> Expr:
-    if total is None:
-        return value
-    if abs(factor) == 1:
-        return apply("add" if factor == 1 else "sub", total, value)
-    return apply("add", total, apply("mul", value, Const(float(factor), value.dtype)))
 
 
 def _at(buffer: Buffer, *index: int) -> Expr:

@@ -1,5 +1,5 @@
-"""Reductions in parts: blocks, so that operands stay in a cache, lanes, so that they can be vectorised, and subtotals,
-so that long sums keep their digits."""
+"""Reductions in parts: blocks, so that operands stay in a cache, lanes, so that they can be vectorised, and
+subtotals, so that long sums stay accurate."""
 
 from __future__ import annotations
 
@@ -204,9 +204,9 @@ class RFactor(Pass):
 class Subtotal(Pass):
     """for k: a op= x(k)   →   for k.s: {s = neutral; for k in the block: s op= x(k); a op= s}
 
-    Blocks of `by` steps and a rest. A sum of n numbers one after the other loses digits with n, a sum of sums with its
-    longest part. It comes after lanes and tiles, whose accumulators it keeps: nothing is added across lanes more often.
-    Loops of that name with at most `by` steps stay as they are.
+    Blocks of `by` steps and a rest. The rounding error of a sequential sum grows with its length, that of a sum of
+    subtotals with the length of its longest part. It comes after lanes and tiles, whose accumulators it keeps: nothing
+    is added across lanes more often. Loops of that name with at most `by` steps stay as they are.
     """
 
     nest: str

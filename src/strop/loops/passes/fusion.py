@@ -32,9 +32,9 @@ from strop.loops.passes.merging import (
 
 
 class Steps:
-    """The steps of a program while they are fused, in places that never change: one that went away leaves its place
-    empty. Who reads and who writes a buffer is kept up to date, so that a program of a thousand steps is not searched
-    for every one of them."""
+    """The steps of a program during fusion. Positions never change: a step that is fused away leaves its position
+    empty. Who reads and who writes a buffer is kept up to date, so that a program of a thousand steps is not
+    searched for every one of them."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered = lowered

@@ -1,4 +1,4 @@
-"""Copies of operands in the order in which they are read, and asking for them before they are needed."""
+"""Packed copies of operands in the order in which they are read, and prefetching of what is read next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replac
 from strop.loops.passes.primitives import change_loop, exists
 
 LINE_BYTES = 64  # asked for at a time
-MOST_STEPS = 16  # iterations per line of the next part up to which asking for it pays
+MOST_STEPS = 16  # iterations per cache line of the next part, up to which prefetching it pays
 
 
 def _paths(nest: Nest, name: str, around: tuple[str, ...] = ()) -> list[tuple[Nest, tuple[str, ...]]]:
@@ -220,7 +220,7 @@ class PrefetchNext(Pass):
         return turns * sum(self._steps(part) for part in item.body)
 
     def _spread(self, nest: Nest, over: Var, whole: Nest, done: Index) -> Nest:
-        """The nest with its reads asking; `done` steps of the whole come before it."""
+        """The nest with prefetches on its loads; `done` steps of the whole come before it."""
         turns = sum(self._steps(part) for part in nest.body)
         for loop in reversed(nest.loops):
             if loop.mode not in ("vector", "unroll"):
@@ -246,14 +246,14 @@ class PrefetchNext(Pass):
         lines, often = -(-part // steps), max(steps // part, 1)
         start = load.offset.substitute({loop.var: ZERO for loop in whole.all_loops})
         prefetch = start.substitute({over: index_of(over) + 1}) + done // often * (lines * line)
-        if lines > 1:  # each of the loads of a step asks for the line that lies as far from the first as it does
+        if lines > 1:  # the loads of a step prefetch different lines, as far apart as the loads themselves
             looped = dict.fromkeys((over, *(loop.var for loop in whole.all_loops if loop.mode == "serial")), ZERO)
             prefetch = prefetch + (load.offset.substitute(looped) - load.offset.const) % (lines * line)
         return replace(load, prefetch=prefetch)
 
 
 def _in_parts(offset: Index, over: Var, outside: Mapping[Var, Index]) -> bool:
-    """Whether each iteration has a stretch of its own, whatever the loops outside do."""
+    """Whether iterations read disjoint contiguous parts of the buffer, whatever the outer loops do."""
     step = offset.coefficient(over) or 0
     low, high = offset.substitute({**outside, over: ZERO}).bounds
     return 0 <= low <= high < step

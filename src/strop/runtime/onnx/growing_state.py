@@ -19,7 +19,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from strop.frontend.onnx.module import ValueScope
+from strop.frontend.onnx.interpreter import ValueScope
 from strop.frontend.onnx.program import OnnxProgram, OnnxStep
 from strop.runtime.onnx.partitions import DATA_DEPENDENT, HEAVY, Host, Partitions, Values, is_extents, reads
 

@@ -24,19 +24,10 @@ from torch.compiler import is_compiling
 from strop.core.journal import Journal, Kind
 from strop.core.options import Options
 from strop.core.problem import Problem
+from strop.frontend.onnx.capture import FixedOutput, Given, Made, NeedsValues, capture
 from strop.frontend.onnx.context import Maker, making
 from strop.frontend.onnx.element_types import HALF, as_numpy
-from strop.frontend.onnx.module import (
-    LARGEST_BOUND,
-    FixedOutput,
-    Given,
-    Made,
-    NeedsValues,
-    OnnxModule,
-    Port,
-    bound,
-    capture,
-)
+from strop.frontend.onnx.module import LARGEST_BOUND, OnnxModule, Port, bound
 from strop.frontend.onnx.subgraphs import Rounds, Runner, SubgraphModule
 from strop.runtime.compile_model import default_build
 from strop.runtime.dispatch import Dispatcher, Hot, take_apart

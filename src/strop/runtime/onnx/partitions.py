@@ -14,7 +14,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from strop.frontend.onnx.module import NeedsValues, StepFailed, ValueScope, bound, capture
+from strop.frontend.onnx.capture import NeedsValues, capture
+from strop.frontend.onnx.interpreter import StepFailed, ValueScope
+from strop.frontend.onnx.module import bound
 from strop.frontend.onnx.program import OnnxProgram, OnnxStep
 from strop.frontend.onnx.subgraphs import SubgraphModule
 from strop.runtime.dispatch import Hot

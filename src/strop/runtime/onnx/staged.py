@@ -14,18 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from strop.frontend.onnx.capture import NeedsValues, capture
 from strop.frontend.onnx.element_types import CARRIERS, OF_DTYPE
-from strop.frontend.onnx.module import (
-    InterpretedBody,
-    Interpreter,
-    NeedsValues,
-    OnnxModule,
-    Port,
-    StepFailed,
-    ValueScope,
-    capture,
-    lookup,
-)
+from strop.frontend.onnx.interpreter import InterpretedBody, Interpreter, StepFailed, ValueScope
+from strop.frontend.onnx.module import OnnxModule, Port, lookup
 from strop.frontend.onnx.ops import OnnxCall as Note
 from strop.frontend.onnx.program import OnnxProgram, OnnxStep, Stored
 from strop.frontend.onnx.subgraphs import Rounds, SubgraphModule, repeat

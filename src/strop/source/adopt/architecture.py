@@ -260,6 +260,16 @@ class Match:
         return (user for user in node.users if id(user) not in inside)
 
 
+def definitions_of(value: object) -> Iterator[Definition]:
+    """The layers and parameters that a value may be."""
+    if isinstance(value, Node):
+        if value.definition is not None:
+            yield value.definition
+        elif value.kind == "phi":
+            for one in value.inputs:
+                yield from definitions_of(one)
+
+
 def _start(place: Place) -> tuple[int, int]:
     return place.line, place.column
 

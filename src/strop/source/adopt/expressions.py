@@ -22,7 +22,7 @@ from strop.source.adopt.names import Constant, Library, Names
 from strop.source.adopt.operations import SIZES
 from strop.source.project.declarations import Class, Code, Module
 
-_OPERATORS: dict[type[ast.AST], str] = {
+OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul",
     ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
     ast.LShift: "shift", ast.RShift: "shift",
@@ -43,9 +43,6 @@ class ExpressionExtraction(Builder):
     names: Names
 
     def call(self, expression: ast.Call) -> Value:
-        raise NotImplementedError
-
-    def follow(self, code: Code, receiver: Self | None, arguments: list[Value], at: ast.Call) -> Value | None:
         raise NotImplementedError
 
     def listed(self, value: Value, at: ast.expr) -> Value:
@@ -148,7 +145,7 @@ class ExpressionExtraction(Builder):
 
     def _binary(self, expression: ast.BinOp) -> Value:
         left, right = self.evaluate(expression.left), self.evaluate(expression.right)
-        kind = _OPERATORS[expression.op.__class__]
+        kind = OPERATORS[expression.op.__class__]
         if kind == "add" and isinstance(left, Many) and isinstance(right, Many):
             return Many([*left.items, *right.items], left.kind, open=left.open or right.open)
         if kind == "mod" and isinstance(left, Node) and isinstance(left.value, str):

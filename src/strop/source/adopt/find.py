@@ -11,8 +11,9 @@ from strop.source.adopt.build import Many, Value
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.guards import GUARDS, always_returned
 from strop.source.adopt.hooks import bypassed, watched
+from strop.source.adopt.kinds import Kinds
 from strop.source.adopt.language.rule import KernelRule
-from strop.source.adopt.match import Kinds, Matcher
+from strop.source.adopt.match import Matcher
 from strop.source.adopt.scope import Scope
 from strop.source.project.declarations import Class, Code, Module
 

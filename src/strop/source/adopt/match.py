@@ -13,18 +13,17 @@ A metavariable is bound once; where it occurs again, it must be the same value (
 from __future__ import annotations
 
 import itertools
-import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import and_
 
 from strop.source.adopt.architecture import Graph, Match, Node
 from strop.source.adopt.build import same
-from strop.source.adopt.language.rule import Expression, KernelRule, Layer, Pattern
-from strop.source.adopt.operations import GROUPS, KINDS
-from strop.source.adopt.operations import layer as layer_of
+from strop.source.adopt.kinds import BIT, Kinds, common_bit, layer_kinds
+from strop.source.adopt.language.rule import Expression, KernelRule, Pattern
+from strop.source.adopt.operations import GROUPS
+from strop.source.adopt.terms import bound_inside, is_const, names_twice, powers_apart, rarity, renamed, without_numbers
 
 _SUMS = ("add", "mul")
 _COMMUTATIVE = ("maximum", "minimum")
@@ -39,7 +38,6 @@ _WAYS = (
     (True, False, True),
     (True, True, True),
 )
-_TOLERANCE = 1e-4  #: of constants: 0.7978845608 is √(2/π)
 
 
 class State:
@@ -109,11 +107,11 @@ class Matcher:
         if term.kind == "either":
             return reduce(and_, (self._required(one) for one in term.children))
         if term.kind == "layer":
-            found = _common_bit(_layer_kinds(self.layers[term.name]))
+            found = common_bit(layer_kinds(self.layers[term.name]))
         elif term.kind == "call" and term.repeat:
             return self._required(term.children[0])
         elif term.kind == "call":
-            found = _BIT[term.name] if term.name not in (*_SUMS, "square", "pow") else 0
+            found = BIT[term.name] if term.name not in (*_SUMS, "square", "pow") else 0
         else:
             return 0
         for child in term.children:
@@ -156,7 +154,7 @@ class Matcher:
             if one.kind == "either":
                 todo += one.children
             elif one.kind == "layer":
-                kinds.update(_layer_kinds(self.layers[one.name]))
+                kinds.update(layer_kinds(self.layers[one.name]))
             elif one.kind == "call":
                 kinds |= {one.name, *GROUPS.get(one.name, ())}
                 if one.repeat:
@@ -175,7 +173,7 @@ class Matcher:
         elif term.kind == "variable":
             yield from self._variable(term.name, node, state)
         elif term.kind == "const":
-            if _is_const(node, term.value):
+            if is_const(node, term.value):
                 yield state
         elif term.kind == "either":
             for one in term.alternatives:
@@ -217,7 +215,7 @@ class Matcher:
     def _is_kind(self, term: Expression, node: Node) -> bool:
         if term.kind == "layer":
             layer = self.layers[term.name]
-            return node.definition is not None and node.kind in _layer_kinds(layer) and bool(node.inputs)
+            return node.definition is not None and node.kind in layer_kinds(layer) and bool(node.inputs)
         if node.kind == "square" and term.name == "mul":
             return True
         return node.kind == term.name or node.kind in GROUPS.get(term.name, ())
@@ -225,7 +223,7 @@ class Matcher:
     def _phi(self, term: Expression, node: Node, state: State) -> Iterator[State]:
         """All branches match; what a branch alone binds, or leaves out, is conditional."""
         states: list[State] = [state]
-        own = _bound_inside(term) - state.bound.keys()
+        own = bound_inside(term) - state.bound.keys()
         for arm in node.inputs:
             following = []
             for before in states:
@@ -274,8 +272,8 @@ class Matcher:
         elif self._is_kind(once, node):
             inside = term.children[0]
             again = replace(term, children=(inside, *term.children[1:])) if term.repeat == "*" else inside
-            renamed = _renamed(term.children[1:], state) if term.repeat == "*" else term.children[1:]
-            yield from self._arguments(replace(once, children=(again, *renamed)), node, state.covering(node))
+            further = renamed(term.children[1:], state.bound) if term.repeat == "*" else term.children[1:]
+            yield from self._arguments(replace(once, children=(again, *further)), node, state.covering(node))
         elif node.kind == "phi":
             yield from self._phi(term, node, state)
             return
@@ -350,7 +348,7 @@ class Matcher:
     def _sum(self, term: Expression, node: Node, state: State) -> Iterator[State]:
         wanted = term.terms
         powers = term.name == "mul" and (
-            any(one.kind == "call" and one.name in ("square", "pow") for one in wanted) or _twice(wanted)
+            any(one.kind == "call" and one.name in ("square", "pow") for one in wanted) or names_twice(wanted)
         )
         tried: list[list[Node]] = []
         for flat, shared, expand in _WAYS:
@@ -363,13 +361,13 @@ class Matcher:
             tried.append(parts)
             if len(parts) > _MAX_TERMS:
                 continue
-            assigned = _without_numbers(_powers(wanted) if expand else wanted, parts, term.name)
+            assigned = without_numbers(powers_apart(wanted) if expand else wanted, parts, term.name)
             if assigned is None:
                 continue
             start = state
             for one in passed:
                 start = start.covering(one) if one.kind in (term.name, "square", "pow") else start.past(one)
-            yield from self._permuted(sorted(assigned[0], key=_rarity), assigned[1], start)
+            yield from self._permuted(sorted(assigned[0], key=rarity), assigned[1], start)
 
     def _parts(
         self, node: Node, kind: str, shared: bool, expand: bool, passed: list[Node], *, top: bool = False
@@ -406,131 +404,5 @@ class Matcher:
                 yield from self._permuted(terms[1:], parts[:index] + parts[index + 1 :], after)
 
 
-def _bound_inside(term: Expression) -> set[str]:
-    """Names of lines and layers inside a term: each branch has its own."""
-    found = {term.bind} if term.bind else set()
-    if term.kind == "layer":
-        found.add(term.name)
-    return found.union(*[_bound_inside(child) for child in term.children])
-
-
-def _renamed(terms: Sequence[Expression], state: State) -> tuple[Expression, ...]:
-    """`mask` becomes `mask_2` where `mask` is bound."""
-    found = []
-    for term in terms:
-        name = term.name
-        if term.kind == "variable":
-            count = 2
-            while name in state.bound and count < 5:
-                name = f"{term.name}_{count}"
-                count += 1
-        found.append(replace(term, name=name))
-    return tuple(found)
-
-
-def _without_numbers(
-    terms: Sequence[Expression], parts: list[Node], kind: str
-) -> tuple[Sequence[Expression], list[Node]] | None:
-    """Terms and parts of a sum that are left to be matched one by one, if its constants agree and the count does."""
-    constants = [one.value for one in terms if one.kind == "const"]
-    if constants:
-        numbers = [one for one in parts if _is_number(one)]
-        total = math.prod if kind == "mul" else sum
-        expected, found = float(total(constants)), float(total(one.value for one in numbers))
-        if not numbers or not math.isclose(expected, found, rel_tol=_TOLERANCE):
-            return None
-        terms = [one for one in terms if one.kind != "const"]
-        parts = [one for one in parts if not _is_number(one)]
-    return (terms, parts) if len(terms) == len(parts) else None
-
-
-def _powers(terms: Sequence[Expression]) -> list[Expression]:
-    """Powers of the pattern taken apart, as `_parts` does with those of the graph."""
-    found: list[Expression] = []
-    for term in terms:
-        if term.kind == "call" and term.name == "square":
-            found += [term.children[0]] * 2
-        elif term.kind == "call" and term.name == "pow" and term.children[1].value in (3, 4):
-            found += [term.children[0]] * int(term.children[1].value)
-        else:
-            found.append(term)
-    return found
-
-
-def _twice(terms: Sequence[Expression]) -> bool:
-    names = [term.name for term in terms if term.kind == "variable"]
-    return len(set(names)) < len(names)
-
-
-def _rarity(term: Expression) -> int:
-    """Operations before alternatives before optional ones before names: the first to fail comes first."""
-    if term.kind in ("call", "layer"):
-        return 2 if term.repeat else 0
-    return 1 if term.kind == "either" else 3 if term.kind == "variable" else 4
-
-
-@lru_cache(maxsize=64)
-def _layer_kinds(layer: Layer) -> frozenset[str]:
-    return frozenset(found[0] for name in layer.classes if (found := layer_of(name)) is not None)
-
-
-def _is_number(node: Node) -> bool:
-    return node.kind == "const" and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
-
-
-def _is_const(node: Node, value: object) -> bool:
-    if node.kind == "symbol" and isinstance(value, str):
-        return node.text == value
-    if node.kind != "const":
-        return False
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return bool(node.value == value) and (value is not None or node.value is None)
-    if isinstance(value, (int, float)) and _is_number(node):
-        return math.isclose(value, node.value, rel_tol=_TOLERANCE)
-    if isinstance(value, (int, float)) and isinstance(node.value, tuple) and len(node.value) == 1:
-        return bool(node.value[0] == value)
-    return False
-
-
 def _once(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(dict.fromkeys(nodes))
-
-
-class Kinds:
-    """The operations of a graph by kind, and which kinds each is computed from: a quick look before the search."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.nodes: dict[str, list[Node]] = defaultdict(list)
-        self.all = 0
-        self._below: list[int] = []
-        for node in graph.nodes:
-            self.nodes[node.kind].append(node)
-            found = _BITS.get(node.kind, 0)
-            self.all |= found
-            for one in node.inputs:  # what a loop computes later may be anything
-                found |= self._below[one.number] if one.number < node.number else -1
-            self._below.append(found)
-
-    def below(self, node: Node) -> int:
-        """The kinds of a node and of what it is computed from, as bits."""
-        return self._below[node.number]
-
-
-def _with_groups() -> dict[str, int]:
-    """Of each kind its bit and those of its groups."""
-    found = dict(_BIT)
-    for name, members in GROUPS.items():
-        for kind in members:
-            found[kind] |= _BIT[name]
-    return found
-
-
-def _common_bit(kinds: frozenset[str]) -> int:
-    """The bit of one kind, or of a group that holds all of several."""
-    if len(kinds) == 1:
-        return _BIT[next(iter(kinds))]
-    return next((_BIT[name] for name, members in GROUPS.items() if kinds <= members), 0)
-
-
-_BIT = {kind: 1 << index for index, kind in enumerate(sorted(KINDS.union(*GROUPS.values())))}
-_BITS = _with_groups()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from strop.source.facts import Finding, Function
-from strop.source.hybridize.tensorflow import TO_GRAPH
+from strop.source.hybridize.tensorflow_rules import TO_GRAPH
 from strop.source.interpret.interpreter import Program
 
 _RANK = {"safe": 0, "safe-if": 1, "unsafe": 2}

@@ -11,7 +11,8 @@ from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.shapes import reads_shapes
 from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.values import Tensor, Tuple, Value, merged_shape
+from strop.source.interpret.joins import merged_shape
+from strop.source.interpret.values import Tensor, Tuple, Value
 
 _DTYPES = frozenset(
     [

@@ -25,7 +25,8 @@ from strop.source.hybridize.torch_worth import Estimate, estimate, event_estimat
 from strop.source.interpret.events import Call
 from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.values import Unknown, Value, join_all
+from strop.source.interpret.joins import join_all
+from strop.source.interpret.values import Unknown, Value
 from strop.source.project.declarations import Class, Code
 
 _MODELS = frozenset(

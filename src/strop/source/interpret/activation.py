@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from strop.source.interpret.heap import Cell, Frame, FunctionContext, Object
-from strop.source.interpret.values import NOTHING, UNKNOWN, Value, const, join, library, unknown, widen_constants
+from strop.source.interpret.joins import join, widen_constants
+from strop.source.interpret.values import NOTHING, UNKNOWN, Value, const, library, unknown
 from strop.source.project.declarations import Class
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ class Activation:
     def narrow(self, test: ast.expr, truth: bool) -> None:
         raise NotImplementedError
 
+    def block(self, statements: list[ast.stmt]) -> None:
+        raise NotImplementedError
+
     # -- events ----------------------------------------------------------------------------------------------------
 
     def note(self, at: ast.AST, kind: str, *payload: Any) -> None:
@@ -181,7 +185,7 @@ class Activation:
             frame = frame.parent
         if name in _DUNDERS:
             return _DUNDERS[name](self.code.module.name)
-        starred = self.program.star_import(self.code.module, name)
+        starred = self.program.stars.find(self.program, self.code.module, name)
         if starred is not None:
             return self.read(starred)
         if name in BUILTINS:

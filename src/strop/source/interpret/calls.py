@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from strop.source.interpret import api_handlers
 from strop.source.interpret.activation import CallArguments, spelled
+from strop.source.interpret.api_handlers import API_HANDLERS
 from strop.source.interpret.heap import Cell, FunctionContext, Object
 from strop.source.interpret.hints import hint
+from strop.source.interpret.joins import join, join_all
 from strop.source.interpret.library import LibraryCalls
 from strop.source.interpret.values import (
     NONE,
@@ -24,8 +25,6 @@ from strop.source.interpret.values import (
     Tuple,
     Unknown,
     Value,
-    join,
-    join_all,
     primitive,
     tensor,
     tuple_of,
@@ -365,7 +364,7 @@ class Calls(LibraryCalls):
     def call_library(self, dotted: str, args: CallArguments, at: ast.AST, receiver: Atom | None) -> Value:
         if self.targets:
             self.targets[-1].append(dotted)
-        special = api_handlers.API_HANDLERS.get(dotted)
+        special = API_HANDLERS.get(dotted)
         if special is not None:
             return special(self, args, at, receiver)
         owner, _, name = dotted.rpartition(".")

@@ -6,6 +6,7 @@ import ast
 
 from strop.source.interpret.activation import Activation, CallArguments
 from strop.source.interpret.heap import Cell, Frame, Object
+from strop.source.interpret.joins import join, join_all
 from strop.source.interpret.values import (
     NOTHING,
     PARTIAL_METHOD,
@@ -27,8 +28,6 @@ from strop.source.interpret.values import (
     bound,
     class_of,
     const,
-    join,
-    join_all,
     library,
     module_of,
     partial,
@@ -326,7 +325,7 @@ class Attributes(Activation):
             value = self.read(cell)
             if value.atoms:
                 return value
-        if (starred := self.program.star_import(module, name)) is not None:
+        if (starred := self.program.stars.find(self.program, module, name)) is not None:
             return self.read(starred)
         if (sub := self.program.submodule(module, name)) is not None:
             return module_of(sub)

@@ -8,6 +8,7 @@ from typing import Any
 from strop.source.interpret.activation import CallArguments
 from strop.source.interpret.classes import Attributes, tensor_class
 from strop.source.interpret.heap import Object
+from strop.source.interpret.joins import join, join_all
 from strop.source.interpret.values import (
     NOTHING,
     UNKNOWN,
@@ -20,8 +21,6 @@ from strop.source.interpret.values import (
     Tuple,
     Unknown,
     Value,
-    join,
-    join_all,
     primitive,
     tensor,
     tuple_of,

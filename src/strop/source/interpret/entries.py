@@ -7,6 +7,7 @@ import fnmatch
 from typing import TYPE_CHECKING
 
 from strop.source.interpret.hints import hint, instance
+from strop.source.interpret.joins import join
 from strop.source.interpret.usage import Use, uses
 from strop.source.interpret.values import (
     NOTHING,
@@ -16,7 +17,6 @@ from strop.source.interpret.values import (
     Value,
     class_of,
     function,
-    join,
     primitive,
     tensor,
 )

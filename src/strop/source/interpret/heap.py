@@ -10,7 +10,8 @@ import ast
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from strop.source.interpret.values import NOTHING, Atom, Value, const, grown, join_all
+from strop.source.interpret.joins import grown, join_all
+from strop.source.interpret.values import NOTHING, Atom, Value, const
 
 if TYPE_CHECKING:
     from strop.source.project.declarations import Class, Code

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from strop.source.interpret.joins import join_all
 from strop.source.interpret.values import (
     NONE,
     NOTHING,
     ClassAtom,
     LibraryValue,
     Value,
-    join_all,
     library,
     primitive,
     tensor,
@@ -151,7 +151,8 @@ def resolve(program: Program, code: Code, expression: ast.expr) -> object:
         return cell.value.atoms[0] if cell is not None and cell.value.atoms else None
     if not isinstance(expression, ast.Name):
         return None
-    cell = program.module_frame(code.module).cells.get(expression.id) or program.star_import(code.module, expression.id)
+    cells = program.module_frame(code.module).cells
+    cell = cells.get(expression.id) or program.stars.find(program, code.module, expression.id)
     if cell is not None:
         return cell.value.atoms[0] if cell.value.atoms else None
     return library(f"builtins.{expression.id}")

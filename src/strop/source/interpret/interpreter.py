@@ -35,7 +35,9 @@ from strop.source.interpret import entries, events, queries
 from strop.source.interpret.activation import GaveUp
 from strop.source.interpret.callgraph import CallGraph
 from strop.source.interpret.heap import MAX_KEYS, Cell, Frame, FunctionContext, Object, put
-from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value, const, forget, grown, join, unknown
+from strop.source.interpret.joins import grown, join
+from strop.source.interpret.star_imports import StarImports
+from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value, const, forget, unknown
 from strop.source.project.declarations import Class, Code, Module
 from strop.source.project.modules import Project
 
@@ -102,8 +104,7 @@ class Program:
         self._frames: dict[Module, Frame] = {}
         self._module_nodes: dict[Module, FunctionContext] = {}
         self._namespaces: dict[str, Module] = {}
-        self._stars: dict[Module, list[Module | str]] = {}
-        self._star_cells: dict[tuple[Module, str], Cell | None] = {}
+        self.stars = StarImports()
         self._objects: dict[tuple[FunctionContext | None, int, str, object, int], Object] = {}
         self._queue: list[
             tuple[int, int, FunctionContext]
@@ -355,41 +356,6 @@ class Program:
         if module is not None:
             self.run_module(module)
         return module
-
-    def add_star(self, module: Module, source: Module | str) -> None:
-        sources = self._stars.setdefault(module, [])
-        if source not in sources:
-            sources.append(source)
-            self._star_cells.clear()
-
-    def star_import(self, module: Module, name: str) -> Cell | None:
-        """The variable that `from x import *` brings under this name."""
-        if module not in self._stars:
-            return None
-        key = module, name
-        if key not in self._star_cells:
-            self._star_cells[key] = None  # against circles
-            self._star_cells[key] = self._star(module, name)
-        return self._star_cells[key]
-
-    def _star(self, module: Module, name: str) -> Cell | None:
-        from strop.source.interpret.activation import BUILTINS
-        from strop.source.interpret.values import library
-
-        for source in reversed(self._stars[module]):
-            if isinstance(source, Module):
-                if name in source.code.locals and not name.startswith("_"):
-                    return self.module_frame(source).cells.setdefault(name, Cell())
-                if (cell := self.star_import(source, name)) is not None:
-                    return cell
-                continue
-            dotted = self.apis.canonical(f"{source}.{name}")
-            if dotted in self.apis.functions or dotted in self.apis.classes or dotted in self.apis.values:
-                return Cell(library(dotted).value)
-        strangers = [source for source in self._stars[module] if isinstance(source, str)]
-        if strangers and name not in BUILTINS:
-            return Cell(library(self.apis.canonical(f"{strangers[-1]}.{name}")).value)
-        return None
 
     # -- questions -------------------------------------------------------------------------------------------------
 

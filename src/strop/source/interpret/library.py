@@ -9,6 +9,7 @@ from typing import Any
 from strop.source.apis import Api
 from strop.source.interpret.activation import CallArguments
 from strop.source.interpret.heap import Cell, Object
+from strop.source.interpret.joins import join, join_all, merged_shape
 from strop.source.interpret.structures import BATCH, ROW, WHOLE, Shape, Structures
 from strop.source.interpret.values import (
     NONE,
@@ -24,9 +25,6 @@ from strop.source.interpret.values import (
     Value,
     bound,
     const,
-    join,
-    join_all,
-    merged_shape,
     primitive,
     tensor,
     tuple_of,

@@ -12,7 +12,8 @@ from strop.source.interpret.entries import module_framework
 from strop.source.interpret.events import Branch, Call, Event, Iteration, Other, Read, Write
 from strop.source.interpret.heap import Cell, Frame, FunctionContext, Object
 from strop.source.interpret.hints import hint
-from strop.source.interpret.values import NOTHING, Tensor, Value, join, join_all
+from strop.source.interpret.joins import join, join_all
+from strop.source.interpret.values import NOTHING, Tensor, Value
 from strop.source.project.declarations import Code
 
 if TYPE_CHECKING:

@@ -6,18 +6,8 @@ import ast
 
 from strop.source.interpret.containers import Containers
 from strop.source.interpret.heap import Object
-from strop.source.interpret.values import (
-    NOTHING,
-    Const,
-    Primitive,
-    Tensor,
-    Tuple,
-    Value,
-    join_all,
-    merged_shape,
-    tensor,
-    tuple_of,
-)
+from strop.source.interpret.joins import join_all, merged_shape
+from strop.source.interpret.values import NOTHING, Const, Primitive, Tensor, Tuple, Value, tensor, tuple_of
 
 Shape = tuple[int | None, ...] | None
 ROW, WHOLE, BATCH = "row", "whole", "batch"

@@ -145,7 +145,7 @@ class Code:
 
     def decorated(self, *names: str) -> bool:
         """Whether a decorator's last word is one of these."""
-        return any(_last(decorator) in names for decorator in self.decorators)
+        return any(last_word(decorator) in names for decorator in self.decorators)
 
     @property
     def short(self) -> str:
@@ -256,7 +256,7 @@ class _Collector:
     def _note(self, node: ast.AST, code: Code) -> None:
         """What a node says of the function around it."""
         if isinstance(node, ast.Call):
-            code.calls.add(_last(node))
+            code.calls.add(last_word(node))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             self._import(node, code)
         elif isinstance(node, ast.Global):
@@ -318,7 +318,7 @@ class _Collector:
                     last.clear()
                 continue
             if any(
-                _last(decorator) in ("setter", "deleter", "getter", "register")
+                last_word(decorator) in ("setter", "deleter", "getter", "register")
                 for decorator in statement.decorator_list
             ):
                 continue
@@ -401,9 +401,10 @@ def _parameters(args: ast.arguments) -> list[Parameter]:
     return found
 
 
-def _last(expression: ast.expr) -> str:
+def last_word(expression: ast.expr) -> str:
+    """The last name of a dotted one, called or not: `c` of `a.b.c(x)`."""
     if isinstance(expression, ast.Call):
-        return _last(expression.func)
+        return last_word(expression.func)
     if isinstance(expression, ast.Attribute):
         return expression.attr
     return expression.id if isinstance(expression, ast.Name) else ""

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensor
 
 from strop.frontend.onnx.context import deferring, is_capturing
-from strop.frontend.onnx.module import InterpretedBody, Interpreter, ValueScope
+from strop.frontend.onnx.interpreter import InterpretedBody, Interpreter, ValueScope
 from strop.frontend.onnx.ops import Unknown, Unsupported, known, made, onnx, scalar
 from strop.frontend.onnx.ops.hoisting import hoisted, settled
 from strop.frontend.onnx.ops.loop_cells import whole_layer

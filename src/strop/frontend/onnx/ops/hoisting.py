@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from strop.frontend.onnx.module import InterpretedBody, ValueScope
+from strop.frontend.onnx.interpreter import InterpretedBody, ValueScope
 from strop.frontend.onnx.ops import known
 from strop.frontend.onnx.program import OnnxProgram, OnnxStep
 

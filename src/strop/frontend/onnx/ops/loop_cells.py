@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from strop.frontend.onnx.module import InterpretedBody
+from strop.frontend.onnx.interpreter import InterpretedBody
 from strop.frontend.onnx.ops import ints, known, numbers
 from strop.frontend.onnx.program import Stored
 

@@ -160,7 +160,7 @@ def _lengths(sequence_lens: Tensor | None, time: int) -> tuple[Tensor | None, in
 
 
 @dataclass(frozen=True)
-class Functions:
+class CellActivations:
     """One direction's activation functions."""
 
     names: tuple[str, ...]
@@ -171,7 +171,7 @@ class Functions:
 
 def _activations(
     cell: CellKind, names: Sequence[str] | None, alpha: Sequence[float], beta: Sequence[float], directions: int
-) -> list[Functions]:
+) -> list[CellActivations]:
     usual = CELLS[cell.kind].usual
     given = list(names) if names else list(usual) * directions
     if len(given) != len(usual) * directions:
@@ -180,7 +180,7 @@ def _activations(
     made = []
     for d in range(directions):
         own = [activation(n, alphas, betas) for n in given[d * len(usual) : (d + 1) * len(usual)]]
-        made.append(Functions(*(tuple(part) for part in zip(*((a.name, a.call, a.alpha, a.beta) for a in own)))))
+        made.append(CellActivations(*(tuple(part) for part in zip(*((a.name, a.call, a.alpha, a.beta) for a in own)))))
     return made
 
 
@@ -275,8 +275,8 @@ def _ragged(
 
 
 def _stepwise(
-    cell: CellKind, functions: Sequence[Functions], x: Tensor, gates: Sequence[GateWeights], states: Sequence[Tensor],
-    lengths: Tensor | None, direction: str,
+    cell: CellKind, functions: Sequence[CellActivations], x: Tensor, gates: Sequence[GateWeights],
+    states: Sequence[Tensor], lengths: Tensor | None, direction: str,
 ) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
     ys, lasts = [], []
     for d, weights in enumerate(gates):

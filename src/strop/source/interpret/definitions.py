@@ -1,0 +1,144 @@
+"""Definitions and imports: what `def`, `class` and `import` bind."""
+
+from __future__ import annotations
+
+import ast
+
+from strop.source.interpret.activation import CallArguments
+from strop.source.interpret.classes import is_accessor
+from strop.source.interpret.expressions import Expressions
+from strop.source.interpret.values import (
+    FunctionValue,
+    Value,
+    class_of,
+    function,
+    library,
+    module_of,
+    unknown,
+)
+from strop.source.project.declarations import Code, Module, last_word
+
+_SYNTACTIC = (
+    "property",
+    "staticmethod",
+    "classmethod",
+    "setter",
+    "deleter",
+    "getter",
+    "cached_property",
+    "abstractproperty",
+)
+
+
+class Definitions(Expressions):
+    """What functions, classes and imports bind to their names."""
+
+    # -- definitions -----------------------------------------------------------------------------------------------
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        code = self.code.module.codes[node]
+        self.define_defaults(code)
+        frame = self.frame
+        while isinstance(frame.code.node, ast.ClassDef) and frame.parent is not None:
+            frame = frame.parent
+        atom = function(code, frame)
+        self.program.atoms[code] = atom
+        value = self.decorated(code, atom, node)
+        accessor = is_accessor(code)
+        if accessor and self.namespace is not None:
+            self.program.member(self.namespace, f"{node.name}.{accessor}", atom.value)
+            return
+        if node not in self.code.module.shadowed:
+            self.store(node.name, value, node)
+
+    def decorated(self, code: Code, atom: FunctionValue, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
+        """Apply decorators from the inside out; one that nobody knows is taken to keep the function."""
+        value = atom.value
+        for decorator in reversed(node.decorator_list):
+            if last_word(decorator) in _SYNTACTIC:
+                continue
+            applied = self.noted_call(self.evaluate(decorator), CallArguments([value]), decorator, None)
+            if applied.is_known():
+                value = applied
+        for made in value.atoms:
+            if isinstance(made, FunctionValue) and made.code is not code:
+                self.program.wrappers[code] = made.code
+        return value
+
+    def _class(self, node: ast.ClassDef) -> None:
+        cls = self.code.module.classes[node]
+        program = self.program
+        bases = [self.evaluate(base) for base in node.bases if not isinstance(base, ast.Starred)]
+        for keyword in node.keywords:
+            self.evaluate(keyword.value)
+        if program.bases.get(cls) != bases:
+            program.bases[cls] = bases
+            program.orders.clear()
+        decorators = [
+            a.describe()
+            for d in node.decorator_list
+            for a in self.evaluate(d.func if isinstance(d, ast.Call) else d).atoms
+        ]
+        program.class_decorators[cls] = decorators
+        program.members.setdefault(cls, {})
+        outer, outer_env = self.namespace, self.env
+        assert outer_env is not None
+        self.namespace, self.env = cls, dict(outer_env)
+        self.block(node.body)
+        self.namespace, self.env = outer, outer_env
+        value = class_of(cls).value
+        for decorator in reversed(node.decorator_list):
+            applied = self.noted_call(self.evaluate(decorator), CallArguments([value]), decorator, None)
+            if applied.is_known():
+                value = applied
+        if node not in self.code.module.shadowed:
+            self.store(node.name, value, node)
+
+    # -- imports ---------------------------------------------------------------------------------------------------
+
+    def _import(self, node: ast.Import) -> None:
+        if not self.is_module:
+            self.note(node, "other", "import", None)
+        for alias in node.names:
+            first = alias.name.partition(".")[0]
+            module = self.program.find_module(self.code.module, alias.name)
+            if alias.asname is not None:
+                self.store(alias.asname, self._module(module, alias.name), node)
+                continue
+            top = (
+                module
+                if module is not None and first == alias.name
+                else self.program.find_module(self.code.module, first)
+            )
+            self.store(first, self._module(top, first), node)
+
+    def _module(self, module: Module | None, dotted: str) -> Value:
+        return module_of(module) if module is not None else library(self.apis.canonical(dotted)).value
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        if not self.is_module:
+            self.note(node, "other", "import", None)
+        if node.module == "__future__":
+            return
+        importer = self.code.module
+        dotted = node.module or ""
+        if node.level:
+            module = self.program.relative_module(importer, node.level, dotted)
+        else:
+            module = self.program.find_module(importer, dotted)
+        for alias in node.names:
+            if alias.name == "*":
+                self.program.stars.add(importer, module if module is not None else dotted)
+                continue
+            self.store(alias.asname or alias.name, self._imported(module, node.level, dotted, alias.name), node)
+
+    def _imported(self, module: Module | None, level: int, dotted: str, name: str) -> Value:
+        if module is not None:
+            return self.attribute(module_of(module), name, self.code.node)
+        if level:
+            sub = self.program.relative_module(self.code.module, level, f"{dotted}.{name}" if dotted else name)
+            return module_of(sub) if sub is not None else unknown(f"`{name}` of a module that was not found")
+        return self._imported_library(dotted, name)
+
+    def _imported_library(self, dotted: str, name: str) -> Value:
+        return self.attribute(library(self.apis.canonical(dotted)).value, name, self.code.node)
