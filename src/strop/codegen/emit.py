@@ -19,6 +19,7 @@ from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TAB
 from strop.codegen.unroll_order import by_place
 from strop.loops.index import Index
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
+from strop.loops.lowered import require_numbers
 from strop.loops.passes.primitives import in_parts, step_parts
 from strop.target.description import Target, narrowest
 
@@ -52,6 +53,7 @@ class Function:
 
 def emit(nest: Nest, name: str, target: Target) -> Function:
     """The LLVM function of a scheduled nest."""
+    require_numbers(nest, nest.name)
     emitter = _Emitter(nest, name, target)
     made = emitter.function()
     emitter.access.evaluate = None  # which holds the emitter: both, and the nest, are gone without a collection
