@@ -79,7 +79,7 @@ _MOST_CORNERS = 8  # symbols of a polynomial whose range is found at the corners
 class SymbolicExtent:
     """Σ coefficient·monomial with at least one symbol: no monomial twice, no zero coefficient, high degrees first.
 
-    As text it names its symbols; its `repr`, which types print and cache keys hash, has their bounds, too.
+    Its text is the expression, `2*n`; its `repr`, which types print, adds the bounds: `2*n:2..128`.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -175,10 +175,11 @@ class SymbolicExtent:
     # ---- text ----
 
     def __str__(self) -> str:
-        return _sum_text(_term_text(factor, (s.name for s in monomial)) for monomial, factor in self.terms)
+        return "+".join(_term_text(factor, monomial) for monomial, factor in self.terms).replace("+-", "-")
 
     def __repr__(self) -> str:
-        return _sum_text(_term_text(factor, map(str, monomial)) for monomial, factor in self.terms)
+        low, high = self.bounds
+        return f"{self}:{low}..{high}"
 
 
 def symbol(name: str, low: int, high: int) -> Extent:
@@ -244,12 +245,8 @@ def _order(term: tuple[Monomial, int]) -> tuple[int, Monomial]:
     return -len(term[0]), term[0]
 
 
-def _sum_text(terms: Iterable[str]) -> str:
-    return "+".join(terms).replace("+-", "-")
-
-
-def _term_text(factor: int, names: Iterable[str]) -> str:
-    text = "*".join(names)
+def _term_text(factor: int, monomial: Monomial) -> str:
+    text = "*".join(symbol.name for symbol in monomial)
     if not text:
         return str(factor)
     return text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}"

@@ -180,6 +180,7 @@ class Graph:
             digest.update(repr((node.op, inputs, sorted(node.attrs.items()), node.types)).encode())
         for nodes in (self.inputs, self.params, self.outputs):
             digest.update(repr([number[n] for n in nodes]).encode())
+        digest.update(repr(self.symbols).encode())
         digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
         return digest.hexdigest()
 
