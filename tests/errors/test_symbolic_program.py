@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from graph.evaluating import graph_of
+from graph.symbolic import NODES
 from strop.core.extents import symbol
 from strop.core.journal import Journal
 from strop.core.options import Options
@@ -15,6 +16,7 @@ from strop.driver import pipeline
 from strop.graph import build
 from strop.loops.lower.graph import lower
 from strop.loops.passes.primitives import Split
+from strop.schedule import planners
 from strop.schedule.lowering import Lower
 from strop.schedule.program import Program
 from strop.target.description import Target
@@ -48,7 +50,7 @@ def test_nests_without_a_graph_are_refused():
 
 def test_passes_by_hand_are_refused():
     program = Program.of(GRAPH, TARGET, 1, Options()).then(Lower(), check=True)
-    assert "conv in" not in str(program.nests) and "in batch" in str(program.nests)
+    assert "parallel n in batch" in str(program.nests)
     assert_refused(lambda: program.then(Split("conv", "n", 4)))
 
 
@@ -61,3 +63,18 @@ def test_what_the_help_says_works():
     bound = GRAPH.bind({"batch": 2})
     stages = pipeline.run_stages(bound, TARGET, Options(check=True), Journal(), 1)
     assert stages.plan.inputs[0].shape == (2, 3, 16, 16)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_operator_is_lowered_and_then_refused(name):
+    with pytest.raises(Problem) as caught:
+        pipeline.run_stages(graph_of(NODES[name]()), TARGET, Options(check=True), Journal(), 1)
+    assert caught.value.code == "STR307", caught.value
+
+
+def test_a_hook_sees_the_nests_before_they_are_refused():
+    seen: list[str] = []
+    hooks = planners.Hooks()
+    hooks.before("fuse", lambda program: seen.extend(step.name for step in program.nests.nests))
+    assert_refused(lambda: planners.planned(Program.of(GRAPH, TARGET, 1, Options()), Journal(), hooks=hooks))
+    assert seen == ["conv", "relu"]
