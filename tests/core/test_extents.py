@@ -98,6 +98,10 @@ def test_bounds_decide():
     assert bounds(n * m - n) == (1, 24)
 
 
+def test_symbols_of_one_name_are_told_apart_by_their_bounds():
+    assert bounds(n - symbol("n", 1, 9)) == (-8, 5)
+
+
 def test_divisions_that_come_out_even():
     assert n * m // m == n and n * m % m == 0
     assert (64 * n - 1) // 64 == n - 1 and (64 * n + 5) % 64 == 5
@@ -109,9 +113,9 @@ def test_divisions_that_come_out_even():
     "ask, told",
     [
         (lambda: n < 3, "whether n < 3 depends on the value of n:1..6"),
-        (lambda: n // 2, "n // 2 depends on the value of n:1..6"),
-        (lambda: 7 % n, "7 // n depends on the value of n:1..6"),
-        (lambda: m // k, "m // k depends on the value of k:0..3, m:2..5"),
+        (lambda: n // 2, r"\(n\) // \(2\) depends on the value of n:1..6"),
+        (lambda: 7 % n, r"\(7\) // \(n\) depends on the value of n:1..6"),
+        (lambda: m // k, r"\(m\) // \(k\) depends on the value of k:0..3, m:2..5"),
         (lambda: bool(k), "whether k is zero depends on the value of k:0..3"),
         (lambda: sorted((n, m)), "whether m < n depends on the value of m:2..5, n:1..6"),
         (lambda: range(n), "which number n is depends"),

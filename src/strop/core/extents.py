@@ -91,7 +91,7 @@ class SymbolicExtent:
         if len(known) <= _MOST_CORNERS and all(len(set(monomial)) == len(monomial) for monomial, _ in self.terms):
             # linear in each symbol, so the extremes lie at corners
             corners = product(*((symbol.low, symbol.high) for symbol in known))
-            values = [self.evaluate(dict(zip((symbol.name for symbol in known), corner))) for corner in corners]
+            values = [self._at(dict(zip(known, corner))) for corner in corners]
             return min(values), max(values)
         low = high = 0
         for monomial, factor in self.terms:
@@ -105,7 +105,10 @@ class SymbolicExtent:
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The number where the symbols, by name, have these values."""
-        return sum(factor * prod(values[symbol.name] for symbol in monomial) for monomial, factor in self.terms)
+        return self._at({symbol: values[symbol.name] for symbol in self.symbols})
+
+    def _at(self, values: Mapping[Symbol, int]) -> int:
+        return sum(factor * prod(values[symbol] for symbol in monomial) for monomial, factor in self.terms)
 
     # ---- arithmetic ----
 
@@ -273,7 +276,7 @@ def _floor_divided(of: Extent, by: Extent) -> Extent:
             return whole
         elif high < 0 and bounds(by + rest)[0] >= 0:
             return whole - 1
-    raise Undecided(f"{of} // {by}", of, by)
+    raise Undecided(f"({of}) // ({by})", of, by)
 
 
 def _divided(of: Extent, by: Extent) -> tuple[Extent, Extent]:

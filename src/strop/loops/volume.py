@@ -13,7 +13,8 @@ def volume(nest: Nest) -> tuple[Extent, Extent]:
     """Bytes read and written: each element counts once, however often it is touched.
 
     Bounds of the accesses limit it from one side (a window over a part of a tensor), their number from the other (rows
-    looked up in a large table), so a nest is never charged for what it cannot reach.
+    looked up in a large table), so a nest is never charged for what it cannot reach. Where it depends on the value of a
+    symbol which of the two is smaller, the bounds count.
     """
     counts: dict[tuple[Buffer, bool], Extent] = {}
     for access, times in _accesses(nest, 1):
