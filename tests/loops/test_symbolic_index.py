@@ -147,6 +147,7 @@ def test_what_bounds_do_not_decide_stays_as_it_is():
     i = index_of(Var("i", n))
     assert str(i // 2) == "(i)//2" and str(i % m) == "(i)%{m}"
     assert str(i * n + m - 1) == "{n}*i+{m-1}"
+    assert str(Index(const=m) // n) == "({m})//{n}" and str(Index(const=m) % n) == "({m})%{n}"
 
 
 def test_a_divisor_that_may_be_zero_is_refused():
