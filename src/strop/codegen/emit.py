@@ -18,6 +18,7 @@ from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
 from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TABLE, meeting
 from strop.codegen.unroll_order import by_place
 from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
+from strop.loops.lowered import require_numbers
 from strop.loops.passes.loop_modes import in_parts, step_parts
 from strop.target.description import Target, narrowest
 
@@ -51,6 +52,7 @@ class Function:
 
 def emit(nest: Nest, name: str, target: Target) -> Function:
     """The LLVM function of a scheduled nest."""
+    require_numbers(nest, nest.name)
     emitter = _Emitter(nest, name, target)
     made = emitter.function()
     emitter.indices.evaluate = None  # breaks a reference cycle, so that no collection is needed to free it

@@ -174,6 +174,13 @@ CODES: dict[str, Explanation] = {
         "A node names an operator that `graph/operators.py` does not document, or carries an attribute that this "
         "operator does not have.",
     ),
+    "STR203": Explanation(
+        "a symbolic extent has no fixed answer",
+        "A shape holds a symbol, which stands for every number between its bounds, and something was asked that is "
+        "true for some of these numbers only: whether a slice stays inside, whether an extent divides another, or "
+        "which number it is. The message names the question and the symbol with its bounds. Give the symbol bounds "
+        "that decide the question (`low` above 0 where an extent of 0 is another case), or put a number in its place.",
+    ),
     "STR301": Explanation(
         "a pass was refused",
         "A scheduling step does not apply where it was asked to: a loop that does not exist, a factor of zero, a "
@@ -203,6 +210,13 @@ CODES: dict[str, Explanation] = {
         "The file is not a session that this version of Strop has written, or it belongs to another model: passes by "
         "hand name the nodes and nests of one captured graph. Nothing in the file is executed; the session that was "
         "asked to read it is left as it was.",
+    ),
+    "STR307": Explanation(
+        "symbolic extents cannot be planned",
+        "The program has dimensions that are symbols with bounds. Such a program is checked, lowered and printed, but "
+        "layouts, schedules and code generation need numbers: each compiled program serves one set of shapes. The "
+        "message names the symbols. Give each a number with `graph.bind({'n': 8})` and compile the graph that it "
+        "returns, once per set of shapes.",
     ),
     "STR401": Explanation(
         "LLVM refused the code",

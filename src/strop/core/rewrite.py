@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from strop.core.extensions import registry
+from strop.core.extents import Undecided
 from strop.core.passes import Verdict, no, yes
 from strop.core.patterns import Dialect, Found, Pattern
 from strop.core.problem import Problem
@@ -244,12 +245,13 @@ class _Sweep:
         """What a rule makes of a node; None where it does not apply or changes nothing."""
         for found in rule.pattern.match(node, Found()):
             match = Match(node, found.bound, found.interior, self.uses.__getitem__, self.returned.__contains__)
-            verdict = True if rule.when is None else rule.call(rule.when, match)
-            if not verdict:
-                if isinstance(verdict, Verdict):
-                    self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)
-                continue
-            new = rule.call(rule.make, match)
+            try:
+                verdict = True if rule.when is None else rule.call(rule.when, match)
+                new = rule.call(rule.make, match) if verdict else None
+            except Undecided as undecided:
+                verdict, new = no(undecided.message), None
+            if not verdict and isinstance(verdict, Verdict):
+                self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)
             if new is not None and new is not node:
                 return new
         return None

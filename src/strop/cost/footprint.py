@@ -127,10 +127,10 @@ def _values(atom: Var | Quotient | Remainder | Indirect, moving: frozenset[Var])
         for var in atom.value.vars:
             count *= var.extent if var in moving else 1
         return min(atom.extent, count)
-    span = sum((_values(inner, moving) - 1) * abs(factor) for inner, factor in atom.of.terms)
+    span: int = sum((_values(inner, moving) - 1) * abs(factor) for inner, factor in atom.of.terms)
     if isinstance(atom, Quotient):
-        return span // atom.by + 1
-    return min(atom.by, span + 1)
+        return int(span // atom.by) + 1
+    return int(min(atom.by, span + 1))
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ def _over_the_end(
         if atom != along:
             step = gcd(step, factor * size)
     step = gcd(step, target.vector_bytes) or 1
-    start = offset.const * size % target.line
+    start: int = offset.const * size % target.line
     places = [(start + i * step) % target.line for i in range(target.line // step)]
     return sum(place + width > target.line for place in places) / len(places)
 

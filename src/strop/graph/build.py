@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strop.core.dtypes import is_float
+from strop.core.extents import Extent
 from strop.graph.infer import infer
 from strop.graph.ir import NOWHERE, Node, Type
 
@@ -33,15 +34,15 @@ def make(
     return Node(op, tuple(inputs), attrs, inferred, name, origin)
 
 
-def input(index: int, dtype: str, shape: Sequence[int], name: str = "") -> Node:
+def input(index: int, dtype: str, shape: Sequence[Extent], name: str = "") -> Node:
     return Node("input", (), {"index": index}, (Type(dtype, tuple(shape)),), name or f"x{index}")
 
 
-def param(key: str, dtype: str, shape: Sequence[int]) -> Node:
+def param(key: str, dtype: str, shape: Sequence[Extent]) -> Node:
     return Node("param", (), {"key": key}, (Type(dtype, tuple(shape)),), key)
 
 
-def full(value: float, dtype: str, shape: Sequence[int] = ()) -> Node:
+def full(value: float, dtype: str, shape: Sequence[Extent] = ()) -> Node:
     typed = bool(value) if dtype == "bool" else float(value) if is_float(dtype) else int(value)
     return make("full", (), {"value": typed}, types=(Type(dtype, tuple(shape)),))
 
@@ -50,7 +51,7 @@ def constant(values: Any, dtype: str, shape: Sequence[int]) -> Node:
     return make("constant", (), {"values": values}, types=(Type(dtype, tuple(shape)),))
 
 
-def arange(count: int, dtype: str = "i64", start: float = 0, step: float = 1) -> Node:
+def arange(count: Extent, dtype: str = "i64", start: float = 0, step: float = 1) -> Node:
     return make("arange", (), {"start": start, "step": step}, types=(Type(dtype, (count,)),))
 
 
@@ -132,13 +133,13 @@ def cast(x: Node, dtype: str) -> Node:
     return x if x.dtype == dtype else make("cast", (x,), types=(Type(dtype, x.shape),))
 
 
-def reshape(x: Node, shape: Sequence[int]) -> Node:
+def reshape(x: Node, shape: Sequence[Extent]) -> Node:
     if tuple(shape) == x.shape:
         return x
     return make("reshape", (x,), types=(Type(x.dtype, tuple(shape)),))
 
 
-def expand(x: Node, shape: Sequence[int]) -> Node:
+def expand(x: Node, shape: Sequence[Extent]) -> Node:
     if tuple(shape) == x.shape:
         return x
     return make("expand", (x,), types=(Type(x.dtype, tuple(shape)),))
@@ -156,8 +157,8 @@ def swap(x: Node) -> Node:
     return permute(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def slice(x: Node, dim: int, start: int, stop: int, step: int = 1) -> Node:
-    extent = max(0, -(-(stop - start) // step))
+def slice(x: Node, dim: int, start: int, stop: Extent, step: int = 1) -> Node:
+    extent = max(-(-(stop - start) // step), 0)
     shape = (*x.shape[:dim], extent, *x.shape[dim + 1 :])
     return make("slice", (x,), {"dim": dim, "start": start, "step": step}, types=(Type(x.dtype, shape),))
 

@@ -4,6 +4,9 @@
 
 Some operators carry in their type what their inputs don't tell (`reshape`, `cast`, `slice` …); for these the
 types are given, and the function checks that they are possible. A contradiction raises `MismatchError`.
+
+A type holds for all values of its symbols: extents that have to agree must be the same expression, and where an answer
+depends on the value of a symbol, `Undecided` is raised.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from math import prod
 from typing import Any
 
 from strop.core.dtypes import SIZES, is_float
+from strop.core.extents import Shape, Undecided
 from strop.graph.ir import Node, Type
 from strop.graph.operators import ACTIVATIONS, BINARY, COMPARE, UNARY
 
-Shape = tuple[int, ...]
 Attrs = Mapping[str, Any]
 Given = tuple[Type, ...] | None
 Inference = Callable[[Sequence[Node], Attrs, Given], tuple[Type, ...]]
@@ -38,6 +41,8 @@ def infer(op: str, inputs: Sequence[Node], attrs: Attrs, given: Given = None) ->
         return inference(inputs, attrs, given)
     except MismatchError as mismatch:
         raise MismatchError(f"`{op}`: {mismatch}") from None
+    except Undecided as undecided:
+        raise undecided.within(f"`{op}`") from None
     except KeyError as missing:
         raise MismatchError(f"`{op}` needs the attribute {missing}") from None
     except (IndexError, ValueError) as wrong:
@@ -226,7 +231,7 @@ def _diagonal(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type,
     offset = attrs["offset"]
     rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
     rest = tuple(e for i, e in enumerate(x.shape) if i not in (first, second))
-    return (Type(x.dtype, (*rest, max(0, min(rows, columns)))),)
+    return (Type(x.dtype, (*rest, max(min(rows, columns), 0))),)
 
 
 @_infers("unfold")

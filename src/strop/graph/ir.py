@@ -1,6 +1,7 @@
 """The operator graph: immutable nodes that point at their inputs.
 
     %conv1: f32[1,64,112,112] = conv(%x, %conv1.weight) {stride=(2, 2), …}    # net.py:41 conv1
+    %relu: f32[n:1..64,128] = relu(%x)                                        # a batch that is known when it runs
 
 A node is a value. A node with several results has several `types`; `item` nodes pick one.
 Two nodes are the same only when they are the same object; `Graph.key` hashes the structure.
@@ -17,6 +18,8 @@ from math import prod
 from typing import Any
 
 from strop.core.dtypes import SIZES
+from strop.core.extents import Extent, Shape, Symbol, evaluate, symbols
+from strop.core.problem import Problem
 from strop.core.topological import topological
 
 
@@ -25,22 +28,26 @@ class Type:
     """What is known of a tensor before it runs."""
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: Shape
 
     @property
     def rank(self) -> int:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Extent:
         return prod(self.shape)
 
     @property
-    def bytes(self) -> int:
+    def bytes(self) -> Extent:
         return self.size * SIZES[self.dtype]
 
+    def bind(self, values: Mapping[str, int]) -> Type:
+        """The type with numbers in the place of symbols."""
+        return Type(self.dtype, tuple(evaluate(extent, values) for extent in self.shape))
+
     def __str__(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+        return f"{self.dtype}[{','.join(map(repr, self.shape))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class Node:
         return self.types[0]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         return self.type.shape
 
     @property
@@ -142,6 +149,29 @@ class Graph:
         return {node: tuple(by) for node, by in found.items()}
 
     @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols in the types of its nodes, by name."""
+        return symbols(extent for node in self.nodes for type_ in node.types for extent in type_.shape)
+
+    def bind(self, values: Mapping[str, int]) -> Graph:
+        """The graph with a number, between its bounds, in the place of every symbol."""
+        for one in self.symbols:
+            if one.name not in values:
+                raise Problem("STR001", f"symbol {one} has no value", help=f"add it: {{'{one.name}': {one.low}}}")
+            if not one.low <= values[one.name] <= one.high:
+                raise Problem("STR001", f"symbol {one} cannot be {values[one.name]}", help="stay between its bounds")
+        made: dict[Node, Node] = {}
+        for node in self.nodes:
+            inputs, types = tuple(made[i] for i in node.inputs), tuple(type_.bind(values) for type_ in node.types)
+            made[node] = replace(node, inputs=inputs, types=types)
+        return Graph(
+            tuple(made[n] for n in self.inputs),
+            tuple(made[n] for n in self.params),
+            tuple(made[n] for n in self.outputs),
+            tuple((made[target], made[value]) for target, value in self.mutations),
+        )
+
+    @cached_property
     def key(self) -> str:
         """A hash of everything that code generation may depend on (not names, not origins)."""
         number = {node: i for i, node in enumerate(self.nodes)}
@@ -151,6 +181,7 @@ class Graph:
             digest.update(repr((node.op, inputs, sorted(node.attrs.items()), node.types)).encode())
         for nodes in (self.inputs, self.params, self.outputs):
             digest.update(repr([number[n] for n in nodes]).encode())
+        digest.update(repr(self.symbols).encode())
         digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
         return digest.hexdigest()
 

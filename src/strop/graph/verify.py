@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strop.core.extents import Symbol, Undecided, ambiguity, symbols
 from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.graph.infer import MismatchError, infer
@@ -18,8 +19,11 @@ from strop.graph.operators import is_operator
 def verify(graph: Graph, step: str = "") -> None:
     """Raise a Problem that names the node and the step, if anything about the graph is inconsistent."""
     for node in graph.nodes:
-        for fault in node_faults(node):
-            raise _problem(node, fault, step)
+        try:
+            for fault in node_faults(node):
+                raise _problem(node, fault, step)
+        except Undecided as undecided:
+            raise undecided.within(f"%{node.name}", node.origin) from None
     for node, fault in _signature_faults(graph):
         raise _problem(node, fault, step)
 
@@ -42,6 +46,10 @@ def node_faults(node: Node) -> Iterator[str]:
 
 
 def _signature_faults(graph: Graph) -> Iterator[tuple[Node, str]]:
+    known: dict[str, Symbol] = {}
+    for node in graph.nodes:
+        if fault := ambiguity(symbols(extent for type_ in node.types for extent in type_.shape), known):
+            yield node, fault
     declared = {*graph.inputs, *graph.params}
     for node in graph.nodes:
         if node.op in ("input", "param") and node not in declared:

@@ -3,6 +3,10 @@
 An `Index` is kept in one canonical form, `const + Σ coefficient·atom`, and simplifies as it is built from the ranges
 of its variables: `(6·o + i) // 6` with `0 ≤ i < 6` is `o`. Everything that layouts, views, tiling and code generation
 know of where an element lives is written in this language.
+
+Extents may be symbolic (`core/extents.py`), and so may coefficients, constants and divisors: `n·i + j` is the place of
+an element in rows of `n`. Simplification asks questions about ranges; where the answer depends on the value of a
+symbol, the expression stays as it is.
 """
 
 from __future__ import annotations
@@ -13,8 +17,14 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Union
 
+from strop.core.extents import Extent, Shape, SymbolicExtent, Undecided, common_divisor
+from strop.core.extents import bounds as extent_bounds
+
 if TYPE_CHECKING:
     from strop.loops.ir import Expr
+
+
+Bounds = tuple[Extent, Extent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +32,11 @@ class Var:
     """A loop variable, 0 ≤ value < extent."""
 
     name: str
-    extent: int
+    extent: Extent
 
     @property
-    def bounds(self) -> tuple[int, int]:
-        return 0, max(self.extent - 1, 0)
+    def bounds(self) -> Bounds:
+        return 0, self.extent - 1 if self.extent != 0 else 0
 
     def __str__(self) -> str:
         return self.name
@@ -37,15 +47,19 @@ class Quotient:
     """⌊of / by⌋"""
 
     of: Index
-    by: int
+    by: Extent
 
     @cached_property
-    def bounds(self) -> tuple[int, int]:
+    def bounds(self) -> Bounds:
         low, high = self.of.bounds
-        return low // self.by, high // self.by
+        try:
+            return low // self.by, high // self.by
+        except Undecided:
+            (low, _), (_, high), divisors = extent_bounds(low), extent_bounds(high), extent_bounds(self.by)
+            return min(low // by for by in divisors), max(high // by for by in divisors)
 
     def __str__(self) -> str:
-        return f"({self.of})//{self.by}"
+        return f"({self.of})//{_text(self.by)}"
 
 
 @dataclass(frozen=True)
@@ -53,14 +67,14 @@ class Remainder:
     """of mod by, never negative"""
 
     of: Index
-    by: int
+    by: Extent
 
     @property
-    def bounds(self) -> tuple[int, int]:
+    def bounds(self) -> Bounds:
         return 0, self.by - 1
 
     def __str__(self) -> str:
-        return f"({self.of})%{self.by}"
+        return f"({self.of})%{_text(self.by)}"
 
 
 @dataclass(frozen=True)
@@ -71,12 +85,12 @@ class Indirect:
     """
 
     value: Expr
-    extent: int
+    extent: Extent
     sure: bool = False
 
     @property
-    def bounds(self) -> tuple[int, int]:
-        return 0, max(self.extent - 1, 0)
+    def bounds(self) -> Bounds:
+        return 0, self.extent - 1 if self.extent != 0 else 0
 
     def __str__(self) -> str:
         return f"<{self.value}>"
@@ -89,17 +103,21 @@ Atom = Union[Var, Quotient, Remainder, Indirect]
 class Index:
     """const + Σ coefficient·atom; no atom twice, no zero coefficient, atoms in a fixed order."""
 
-    terms: tuple[tuple[Atom, int], ...] = ()
-    const: int = 0
+    terms: tuple[tuple[Atom, Extent], ...] = ()
+    const: Extent = 0
 
     @cached_property
-    def bounds(self) -> tuple[int, int]:
+    def bounds(self) -> Bounds:
         """The smallest and largest value that the ranges of the variables allow."""
         low = high = self.const
         for atom, factor in self.terms:
             a, b = atom.bounds
-            low += factor * (a if factor > 0 else b)
-            high += factor * (b if factor > 0 else a)
+            try:
+                low += factor * (a if factor > 0 else b)
+                high += factor * (b if factor > 0 else a)
+            except Undecided:
+                ends = [x * y for x in extent_bounds(factor) for end in (a, b) for y in extent_bounds(end)]
+                low, high = low + min(ends), high + max(ends)
         return low, high
 
     @cached_property
@@ -123,7 +141,7 @@ class Index:
         """Whether any part of the index is read from memory."""
         return any(isinstance(a, Indirect) or (not isinstance(a, Var) and a.of.is_data) for a, _ in self.terms)
 
-    def coefficient(self, var: Var) -> int | None:
+    def coefficient(self, var: Var) -> Extent | None:
         """How far one step of `var` moves this index; None when it is not a fixed distance."""
         found = 0
         for atom, factor in self.terms:
@@ -139,9 +157,9 @@ class Index:
         moved = [self.substitute({var: Index(const=first + i)}) - start for i in range(count)]
         return tuple(m.const for m in moved) if all(m.is_const for m in moved) else None
 
-    def __add__(self, other: Index | int) -> Index:
-        if isinstance(other, int):
-            return Index(self.terms, self.const + other) if other else self
+    def __add__(self, other: Index | Extent) -> Index:
+        if not isinstance(other, Index):
+            return Index(self.terms, self.const + other) if other != 0 else self
         if not other.terms:
             return Index(self.terms, self.const + other.const)
         sums = dict(self.terms)
@@ -149,17 +167,17 @@ class Index:
             sums[atom] = sums.get(atom, 0) + factor
         return _canonical(sums, self.const + other.const)
 
-    def __sub__(self, other: Index | int) -> Index:
+    def __sub__(self, other: Index | Extent) -> Index:
         return self + (other * -1)
 
-    def __mul__(self, by: int) -> Index:
+    def __mul__(self, by: Extent) -> Index:
         if by == 0:
             return Index()
         if by == 1:
             return self
         return Index(tuple((atom, factor * by) for atom, factor in self.terms), self.const * by)
 
-    def __floordiv__(self, by: int) -> Index:
+    def __floordiv__(self, by: Extent) -> Index:
         if by <= 0:
             raise ValueError(f"division of an index by {by}")
         if by == 1:
@@ -167,19 +185,22 @@ class Index:
         whole, rest = self.divide(by)
         return whole + _quotient(rest, by)
 
-    def __mod__(self, by: int) -> Index:
+    def __mod__(self, by: Extent) -> Index:
         if by <= 0:
             raise ValueError(f"remainder of an index by {by}")
         _, rest = self.divide(by)
         low, high = rest.bounds
-        if low // by == high // by:
-            return rest - (low // by) * by
-        if len(rest.terms) == 1 and not rest.const:
+        try:
+            if low // by == high // by:
+                return rest - (low // by) * by
+        except Undecided:
+            pass
+        if len(rest.terms) == 1 and rest.const == 0:
             atom, factor = rest.terms[0]
-            if isinstance(atom, Remainder) and factor == 1 and atom.by % by == 0:
+            if isinstance(atom, Remainder) and factor == 1 and _divides(by, atom.by):
                 return atom.of % by
-        shared = gcd(by, *(factor for _, factor in rest.terms))
-        if shared > 1:
+        shared = _shared(by, rest)
+        if shared != 1:
             inner = Index(tuple((a, f // shared) for a, f in rest.terms), rest.const // shared)
             return (inner % (by // shared)) * shared + rest.const % shared
         parts = _parts_by_magnitude(rest, by)
@@ -188,15 +209,21 @@ class Index:
             return large % by + small
         return Index(((Remainder(rest, by), 1),))
 
-    def divide(self, by: int) -> tuple[Index, Index]:
+    def divide(self, by: Extent) -> tuple[Index, Index]:
         """self = whole·by + rest, moving every multiple of `by` into whole."""
         whole, rest = {}, {}
-        for atom, factor in self.terms:
-            if factor % by == 0:
-                whole[atom] = factor // by
-            else:
-                rest[atom] = factor
-        return _canonical(whole, self.const // by), _canonical(rest, self.const % by)
+        try:
+            for atom, factor in self.terms:
+                if factor % by == 0:
+                    whole[atom] = factor // by
+                else:
+                    rest[atom] = factor
+            return _canonical(whole, self.const // by), _canonical(rest, self.const % by)
+        except Undecided:
+            whole = {atom: factor // by for atom, factor in self.terms if _divides(by, factor)}
+            rest = {atom: factor for atom, factor in self.terms if atom not in whole}
+            const = self.const // by if _divides(by, self.const) else 0
+            return _canonical(whole, const), _canonical(rest, self.const - const * by)
 
     def substitute(self, new: Mapping[Var, Index]) -> Index:
         """The index with variables replaced, simplified again."""
@@ -231,19 +258,19 @@ class Index:
         parts = []
         for atom, factor in self.terms:
             text = str(atom)
-            parts.append(text if factor == 1 else f"-{text}" if factor == -1 else f"{factor}*{text}")
-        if self.const or not parts:
-            parts.append(str(self.const))
+            parts.append(text if factor == 1 else f"-{text}" if factor == -1 else f"{_text(factor)}*{text}")
+        if self.const != 0 or not parts:
+            parts.append(_text(self.const))
         return "+".join(parts).replace("+-", "-")
 
 
 ZERO = Index()
 
 
-def index_of(value: Atom | Index | int) -> Index:
+def index_of(value: Atom | Index | Extent) -> Index:
     if isinstance(value, Index):
         return value
-    if isinstance(value, int):
+    if isinstance(value, int | SymbolicExtent):
         return Index(const=value)
     if isinstance(value, Var):
         return Index(((value, 1),)) if value.extent != 1 else ZERO
@@ -252,23 +279,26 @@ def index_of(value: Atom | Index | int) -> Index:
     return value.of
 
 
-def indirect(value: Expr, extent: int, *, sure: bool = False) -> Index:
+def indirect(value: Expr, extent: Extent, *, sure: bool = False) -> Index:
     return Index(((Indirect(value, extent, sure), 1),))
 
 
-def _quotient(rest: Index, by: int) -> Index:
+def _quotient(rest: Index, by: Extent) -> Index:
     low, high = rest.bounds
-    if low // by == high // by:
-        return Index(const=low // by)
-    shared = gcd(by, *(factor for _, factor in rest.terms))
-    if shared > 1:
+    try:
+        if low // by == high // by:
+            return Index(const=low // by)
+    except Undecided:
+        pass
+    shared = _shared(by, rest)
+    if shared != 1:
         inner = Index(tuple((a, f // shared) for a, f in rest.terms), rest.const // shared)
         return inner // (by // shared)
-    if len(rest.terms) == 1 and not rest.const:
+    if len(rest.terms) == 1 and rest.const == 0:
         atom, factor = rest.terms[0]
         if factor == 1 and isinstance(atom, Quotient):
             return atom.of // (atom.by * by)
-        if factor == 1 and isinstance(atom, Remainder) and atom.by % by == 0:
+        if factor == 1 and isinstance(atom, Remainder) and _divides(by, atom.by):
             return (atom.of // by) % (atom.by // by)
     parts = _parts_by_magnitude(rest, by)
     if parts is not None:
@@ -276,16 +306,36 @@ def _quotient(rest: Index, by: int) -> Index:
     return Index(((Quotient(rest, by), 1),))
 
 
-def _parts_by_magnitude(rest: Index, by: int) -> tuple[Index, Index] | None:
+def _divides(by: Extent, extent: Extent) -> bool:
+    """Whether an extent is known to be a multiple of another."""
+    try:
+        return bool(extent % by == 0)
+    except Undecided:
+        return False
+
+
+def _shared(by: Extent, rest: Index) -> Extent:
+    """What divides a divisor and all coefficients of an index."""
+    try:
+        return gcd(by, *(factor for _, factor in rest.terms))
+    except Undecided:
+        shared = common_divisor((by, *(factor for _, factor in rest.terms)))
+        return shared if _divides(shared, rest.const) else 1
+
+
+def _parts_by_magnitude(rest: Index, by: Extent) -> tuple[Index, Index] | None:
     """large + small, where all of `large` moves in steps of some g that divides `by`, and 0 ≤ small < g."""
-    factors = sorted({abs(f) for _, f in rest.terms}, reverse=True)
-    for step in factors[:-1]:
-        shared = gcd(by, *(f for _, f in rest.terms if abs(f) >= step))
-        small = _canonical({a: f for a, f in rest.terms if f % shared}, rest.const % shared)
-        low, high = small.bounds
-        if shared > 1 and small.terms and low >= 0 and high < shared:
-            large = {a: f for a, f in rest.terms if f % shared == 0}
-            return _canonical(large, rest.const - rest.const % shared), small
+    try:
+        factors = sorted({abs(f) for _, f in rest.terms}, reverse=True)
+        for step in factors[:-1]:
+            shared = gcd(by, *(f for _, f in rest.terms if abs(f) >= step))
+            small = _canonical({a: f for a, f in rest.terms if f % shared}, rest.const % shared)
+            low, high = small.bounds
+            if shared > 1 and small.terms and low >= 0 and high < shared:
+                large = {a: f for a, f in rest.terms if f % shared == 0}
+                return _canonical(large, rest.const - rest.const % shared), small
+    except Undecided:
+        pass
     return None
 
 
@@ -313,8 +363,8 @@ def _order(atom: Atom) -> tuple[int, str]:
     return (0 if isinstance(atom, Var) else 1, str(atom))
 
 
-def _canonical(sums: Mapping[Atom, int], const: int) -> Index:
-    terms = {atom: factor for atom, factor in sums.items() if factor}
+def _canonical(sums: Mapping[Atom, Extent], const: Extent) -> Index:
+    terms = {atom: factor for atom, factor in sums.items() if factor != 0}
     for atom in [a for a in terms if isinstance(a, Remainder)]:
         whole = atom.of // atom.by
         for other in [a for a in terms if terms[a] == terms[atom] * atom.by]:
@@ -332,17 +382,22 @@ def _canonical(sums: Mapping[Atom, int], const: int) -> Index:
     return Index(tuple(sorted(terms.items(), key=lambda item: _order(item[0]))), const)
 
 
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _text(extent: Extent) -> str:
+    """An extent among loop variables: symbols stand in braces, as `n` may be the name of both."""
+    return f"{{{extent}}}" if isinstance(extent, SymbolicExtent) else str(extent)
+
+
+def row_major(shape: Shape) -> Shape:
     """Strides, in elements, of a contiguous array."""
     strides = []
-    step = 1
+    step: Extent = 1
     for extent in reversed(shape):
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))
 
 
-def flatten(index: tuple[Index, ...], shape: tuple[int, ...]) -> Index:
+def flatten(index: tuple[Index, ...], shape: Shape) -> Index:
     """The offset of an element in a contiguous array."""
     offset = ZERO
     for part, stride in zip(index, row_major(shape)):
@@ -350,7 +405,7 @@ def flatten(index: tuple[Index, ...], shape: tuple[int, ...]) -> Index:
     return offset
 
 
-def unflatten(offset: Index, shape: tuple[int, ...]) -> tuple[Index, ...]:
+def unflatten(offset: Index, shape: Shape) -> tuple[Index, ...]:
     """The inverse of `flatten`."""
     parts = []
     for position, (extent, stride) in enumerate(zip(shape, row_major(shape))):

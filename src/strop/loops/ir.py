@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Union
 
 from strop.core.dtypes import SIZES
+from strop.core.extents import Extent, Shape, Symbol, Undecided, symbols
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
@@ -37,15 +39,15 @@ class Buffer:
 
     name: str
     dtype: str
-    shape: tuple[int, ...]
+    shape: Shape
     space: str = "arena"
 
     @property
-    def size(self) -> int:
+    def size(self) -> Extent:
         return prod(self.shape)
 
     @property
-    def bytes(self) -> int:
+    def bytes(self) -> Extent:
         return self.size * SIZES[self.dtype]
 
     @cached_property
@@ -56,7 +58,7 @@ class Buffer:
         return self._hash
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
+        return f"{self.name}: {self.dtype}[{','.join(map(repr, self.shape))}]"
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------------
@@ -99,18 +101,22 @@ class Guard:
     """Holds where 0 ≤ index < extent."""
 
     index: Index
-    extent: int
+    extent: Extent
 
     def substitute(self, new: Mapping[Var, Index]) -> Guard:
         return Guard(self.index.substitute(new), self.extent)
 
     @property
     def always(self) -> bool:
+        """Whether it is known to hold."""
         low, high = self.index.bounds
-        return low >= 0 and high < self.extent
+        try:
+            return bool(low >= 0 and high < self.extent)
+        except Undecided:
+            return False
 
     def __str__(self) -> str:
-        return f"0<={self.index}<{self.extent}"
+        return f"0<={self.index}<{index_of(self.extent)}"
 
 
 @dataclass(frozen=True)
@@ -303,7 +309,7 @@ class Loop:
         return self.var.name
 
     @property
-    def extent(self) -> int:
+    def extent(self) -> Extent:
         return self.var.extent
 
 
@@ -330,7 +336,7 @@ class Nest:
         return tuple(loop.var for loop in self.loops)
 
     @property
-    def iterations(self) -> int:
+    def iterations(self) -> Extent:
         return prod(loop.extent for loop in self.loops)
 
     @cached_property
@@ -350,6 +356,12 @@ class Nest:
     def all_scratch(self) -> tuple[Buffer, ...]:
         inner = [s for item in self.body if isinstance(item, Nest) for s in item.all_scratch]
         return (*self.scratch, *inner)
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols of its loops and buffers, by name."""
+        shapes = (buffer.shape for buffer in (*self.reads, *self.writes, *self.all_scratch))
+        return symbols((*(loop.extent for loop in self.all_loops), *chain.from_iterable(shapes)))
 
     @cached_property
     def reads(self) -> tuple[Buffer, ...]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from strop.core.extents import Symbol, symbols
+from strop.core.problem import Problem
 from strop.graph.ir import Node
 from strop.loops.ir import Buffer, Nest
 from strop.loops.layout import Layout
@@ -29,6 +32,10 @@ class LibraryCall:
         """What is called, for people and for counting: `aten.sort.default`, or the operator's own name."""
         return str(self.node.attrs["target"]) if self.node.op == "aten" else self.node.op
 
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return symbols(extent for buffer in (*self.inputs, *self.outputs) for extent in buffer.shape)
+
     def __str__(self) -> str:
         inputs = ", ".join(buffer.name for buffer in self.inputs)
         outputs = ", ".join(map(str, self.outputs))
@@ -36,6 +43,20 @@ class LibraryCall:
 
 
 Step = Nest | LibraryCall
+
+
+def require_numbers(step: Step | Lowered, name: str = "") -> None:
+    """Refuse what has symbolic extents, which layouts, schedules and code generation do not know yet."""
+    if not step.symbols:
+        return
+    known = ", ".join(map(str, step.symbols))
+    values = ", ".join(f"'{symbol.name}': {symbol.high}" for symbol in step.symbols)
+    raise Problem(
+        "STR307",
+        f"{name or 'the program'} has symbolic extents ({known}); layouts, schedules and code need numbers",
+        where=step.origin if isinstance(step, Nest) else "",
+        help=f"give each symbol a number, as in `graph.bind({{{values}}})`, and compile that graph",
+    )
 
 
 @dataclass(frozen=True)
@@ -58,6 +79,11 @@ class Lowered:
     @property
     def library(self) -> tuple[LibraryCall, ...]:
         return tuple(step for step in self.nests if isinstance(step, LibraryCall))
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols in the extents of its loops and buffers, by name."""
+        return tuple(sorted({symbol for step in (*self.once, *self.nests) for symbol in step.symbols}))
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.nests))

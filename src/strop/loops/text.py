@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 
+from strop.core.extents import Extent, bounds
 from strop.loops.ir import Loop, Nest, Store
 from strop.loops.volume import flop, volume
 
@@ -12,7 +14,9 @@ def nest_text(nest: Nest) -> str:
     """One nest with its header: what it computes, where it is from, what it moves."""
     read, written = volume(nest)
     work = flop(nest)
-    moved = f"reads {_bytes(read)}  writes {_bytes(written)}" + (f"  {_gigaflop(work)}" if work else "")
+    moved = f"reads {_range(read, _bytes)}  writes {_range(written, _bytes)}"
+    if work != 0:
+        moved += f"  {_range(work, _gigaflop)}"
     origin = f"from {nest.origin}" if str(nest.origin) else ""
     about = "   ".join(part for part in (nest.note, origin, moved) if part)
     inputs = ", ".join(map(str, nest.reads))
@@ -42,6 +46,12 @@ def _loops(kind: str, mode: str, loops: list[Loop]) -> str:
     ranges = ", ".join(f"{loop.name} in {loop.extent}" for loop in loops)
     how = "" if mode == "serial" else f" ({mode})"
     return f"{kind}{how} {ranges}"
+
+
+def _range(count: Extent, told: Callable[[int], str]) -> str:
+    """A count, or the smallest and the largest that symbols allow."""
+    low, high = map(told, bounds(count))
+    return low if low == high else f"{low}..{high}"
 
 
 def _bytes(count: int) -> str:

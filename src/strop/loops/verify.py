@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from strop.core.extents import Symbol, Undecided, ambiguity
 from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.loops.index import Index, Indirect, Var
@@ -20,10 +21,13 @@ GIVEN = ("input", "param", "const")
 def verify(steps: Iterable[Step], step: str = "", written: Iterable[Buffer] = ()) -> None:
     """Raise a Problem that names the nest and the step; `written` are buffers that others have filled before."""
     known = set(written)
+    named: dict[str, Symbol] = {}
     for one in steps:
+        if fault := ambiguity(one.symbols, named):
+            raise _problem(one, fault, step)
         reads, writes = (one.inputs, one.outputs) if isinstance(one, LibraryCall) else (one.reads, one.writes)
         for buffer in reads:
-            if buffer.space not in GIVEN and buffer not in known and buffer.size and buffer not in writes:
+            if buffer.space not in GIVEN and buffer not in known and buffer.size != 0 and buffer not in writes:
                 raise _problem(one, f"reads {buffer.name}, which nobody has written", step)
         for buffer in writes:
             if buffer.space in GIVEN:
@@ -38,7 +42,7 @@ def _faults(nest: Nest, bound: frozenset[Var], scratch: frozenset[Buffer]) -> It
     names = [loop.name for loop in nest.loops]
     if len(set(names)) != len(names) or any(var.name in names for var in bound):
         yield f"two loops around one statement share a name: {', '.join(names)}"
-    if not nest.iterations:
+    if nest.iterations == 0:
         return
     bound |= frozenset(nest.vars)
     scratch |= frozenset(nest.scratch)
@@ -77,10 +81,14 @@ def _access_faults(
         return
     for part, extent in zip(index, buffer.shape):
         low, high = part.bounds
-        if not extent and any(isinstance(atom, Indirect) for atom, _ in part.terms):
+        if extent == 0 and any(isinstance(atom, Indirect) for atom, _ in part.terms):
             continue  # found out of range when it runs
-        if low < 0 or high >= extent:
-            yield f"`{access}`: {part} runs from {low} to {high}, the dimension has {extent}"
+        try:
+            outside = low < 0 or high >= extent
+        except Undecided:
+            outside = True
+        if outside:
+            yield f"`{access}`: {part} runs from {low} to {high}, the dimension has {extent!r}"
 
 
 def _problem(where: Step, fault: str, step: str) -> Problem:

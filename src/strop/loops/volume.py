@@ -5,47 +5,57 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strop.core.dtypes import SIZES
+from strop.core.extents import Extent, Undecided
 from strop.loops.ir import Apply, Buffer, Expr, Load, Nest, Store, loads
 
 
-def volume(nest: Nest) -> tuple[int, int]:
+def volume(nest: Nest) -> tuple[Extent, Extent]:
     """Bytes read and written: each element counts once, however often it is touched.
 
     Bounds of the accesses limit it from one side (a window over a part of a tensor), their number from the other (rows
-    looked up in a large table), so a nest is never charged for what it cannot reach.
+    looked up in a large table), so a nest is never charged for what it cannot reach. Where it depends on the value of a
+    symbol which of the two is smaller, the bounds count.
     """
-    counts: dict[tuple[Buffer, bool], int] = {}
+    counts: dict[tuple[Buffer, bool], Extent] = {}
     for access, times in _accesses(nest, 1):
         place = (access.target, True) if isinstance(access, Store) else (access.buffer, False)
         counts[place] = counts.get(place, 0) + times
     local = set(nest.all_scratch)
-    moved = [0, 0]
+    moved: list[Extent] = [0, 0]
     for (buffer, writes), times in counts.items():
         if buffer not in local:
-            moved[writes] += min(footprint(nest, buffer), times * SIZES[buffer.dtype])
+            reach = footprint(nest, buffer)
+            try:
+                moved[writes] += min(reach, times * SIZES[buffer.dtype])
+            except Undecided:
+                moved[writes] += reach
     return moved[0], moved[1]
 
 
-def footprint(nest: Nest, buffer: Buffer) -> int:
-    """Bytes of a buffer between the first and the last element that a nest can touch."""
+def footprint(nest: Nest, buffer: Buffer) -> Extent:
+    """Bytes of a buffer between the first and the last element that a nest can touch; all of them where that depends
+    on the value of a symbol."""
     low, high = None, None
-    for store in nest.stores:
-        offsets = [load.offset for load in loads(store) if load.buffer == buffer]
-        if store.target == buffer:
-            offsets.append(store.offset)
-        for offset in offsets:
-            a, b = offset.bounds
-            low = a if low is None else min(low, a)
-            high = b if high is None else max(high, b)
-    if low is None or high is None:
-        return 0
-    return min(high - max(low, 0) + 1, buffer.size) * SIZES[buffer.dtype]
+    try:
+        for store in nest.stores:
+            offsets = [load.offset for load in loads(store) if load.buffer == buffer]
+            if store.target == buffer:
+                offsets.append(store.offset)
+            for offset in offsets:
+                a, b = offset.bounds
+                low = a if low is None else min(low, a)
+                high = b if high is None else max(high, b)
+        if low is None or high is None:
+            return 0
+        return min(high - max(low, 0) + 1, buffer.size) * SIZES[buffer.dtype]
+    except Undecided:
+        return buffer.bytes
 
 
-def flop(nest: Nest, times: int = 1) -> int:
+def flop(nest: Nest, times: Extent = 1) -> Extent:
     """Operations of the sums of products in a nest: two per multiply-add, by the loops as they are written."""
     times *= nest.iterations
-    total = 0
+    total: Extent = 0
     for item in nest.body:
         if isinstance(item, Nest):
             total += flop(item, times)
@@ -58,7 +68,7 @@ def _is_product(value: Expr) -> bool:
     return isinstance(value, Apply) and value.op == "mul" and all(any(True for _ in loads(arg)) for arg in value.args)
 
 
-def _accesses(nest: Nest, times: int) -> Iterator[tuple[Load | Store, int]]:
+def _accesses(nest: Nest, times: Extent) -> Iterator[tuple[Load | Store, Extent]]:
     times *= nest.iterations
     for item in nest.body:
         if isinstance(item, Nest):

@@ -100,6 +100,8 @@ KINDS: dict[str, type[Any]] = {
 
 def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int) -> dict[str, Algorithm]:
     """Every algorithm but the direct one that can compute a node, with its best numbers, whether it pays or not."""
+    if graph.symbols:
+        return {}
     weights = _weights(graph)
     found: dict[str, Algorithm | None] = {"winograd": choose_algorithm(node, target, threads, weights, always=True)}
     if not _at_the_border(node, graph):
@@ -196,6 +198,8 @@ def choose_algorithms(
     if not options.pack:
         return {node: DirectTransposed() for node in graph.nodes if node.op == "conv" and node.attrs["transposed"]}
     found: dict[Node, Algorithm] = {}
+    if graph.symbols:  # cycles are counted for numbers; symbolic graphs are lowered directly
+        return found
     weights = _weights(graph)
     asked = needs(graph) if options.use("winograd") == "checked" else {}
     for node in graph.nodes:

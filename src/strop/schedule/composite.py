@@ -248,7 +248,7 @@ def _mostly_contiguous(nest: Nest, loop: Loop) -> bool:
     written = [s.offset.coefficient(loop.var) for s in nest.stores if s.target.shape]
     rows = loop.kind == "parallel" and set(written) == {1}
     found = [load for s in nest.stores for load in loads(s) if not (rows and _picked(load, loop))]
-    strides = [load.offset.coefficient(loop.var) for load in found]
+    strides: list[int | None] = [load.offset.coefficient(loop.var) for load in found]
     strides += [s.offset.coefficient(loop.var) for s in nest.stores]
     good = sum(stride == 1 for stride in strides)
     bad = sum(stride not in (0, 1) for stride in strides)

@@ -15,6 +15,7 @@ from strop.core.passes import Level, Pass
 from strop.core.problem import Problem
 from strop.graph.passes.simplify import simplified
 from strop.loops.lower.graph import library_nodes
+from strop.loops.lowered import require_numbers
 from strop.loops.passes.fusion import Hoist
 from strop.schedule.algorithms import choose_algorithms
 from strop.schedule.fuse import fused
@@ -200,6 +201,8 @@ def planned(
         by_hand = [one for one in edits if one.level == step.level]
         with journal.step(step.name):
             program = hooks.run("before", step.name, program) if hooks else program
+            if program.lowered is not None:
+                require_numbers(program.lowered)
             program = step.planner(program, journal, by_hand)
             program = made[step.name] = hooks.run("after", step.name, program) if hooks else program
             if program.options.check:

@@ -29,7 +29,7 @@ from strop.loops.calls import Call, PlannedStep
 from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.layout import Layout
 from strop.loops.lower.graph import lower
-from strop.loops.lowered import LibraryCall, Lowered, Step
+from strop.loops.lowered import LibraryCall, Lowered, Step, require_numbers
 from strop.loops.passes import blocking, compute_at, fusion, loop_modes, packing, primitives
 from strop.loops.passes import layouts as layout_passes
 from strop.loops.passes.fusion import FusionPass
@@ -200,6 +200,7 @@ class Program:
             return "the graph was lowered already" if self.lowered is not None else ""
         if self.lowered is None:
             return "the graph was not lowered yet: lower{} comes first"
+        require_numbers(self.lowered)
         if one.level == "nests" and self.schedules:
             return "nests have schedules already"
         if one.level in ("nests", "loops") and self.windows:

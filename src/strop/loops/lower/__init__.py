@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 
-from strop.core.dtypes import BYTES, NATIVE
+from strop.core.dtypes import BYTES, NATIVE, is_float
+from strop.core.extents import Extent, is_number
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.graph.operators import MOVING
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Const, Expr, Loop, Nest, Store
+from strop.loops.ir import Buffer, Const, Expr, Loop, Nest, Number, Store
 
 Read = Callable[..., Expr]
 Lowering = Callable[["Context"], Sequence[Nest]]
@@ -75,14 +76,14 @@ class Context:
         """Element `index` of input `which`."""
         return self.reads[which](*map(as_index, index))
 
-    def loops(self, prefix: str, shape: Sequence[int], kind: str = "parallel") -> tuple[Loop, ...]:
+    def loops(self, prefix: str, shape: Sequence[Extent], kind: str = "parallel") -> tuple[Loop, ...]:
         """One loop per dimension: prefix0, prefix1 …"""
         return tuple(Loop(Var(f"{prefix}{i}", extent), kind) for i, extent in enumerate(shape))
 
-    def scratch(self, name: str, dtype: str, shape: Sequence[int] = ()) -> Buffer:
+    def scratch(self, name: str, dtype: str, shape: Sequence[Extent] = ()) -> Buffer:
         return Buffer(name, dtype, tuple(shape), "scratch")
 
-    def temporary(self, name: str, dtype: str, shape: Sequence[int]) -> Buffer:
+    def temporary(self, name: str, dtype: str, shape: Sequence[Extent]) -> Buffer:
         """A buffer that carries values from one nest of this lowering to the next."""
         made = Buffer(f"{self.node.name}.{name}", dtype, tuple(shape), "arena")
         self.extra.append(made)
@@ -135,6 +136,13 @@ FAMILIES = (
     "views", "pointwise", "reductions", "row_reductions", "contractions", "windows", "resample", "sampling",
     "recurrent", "byte_recurrent", "indexing", "concat_pad", "trees",
 )  # fmt: skip
+
+
+def extent_value(extent: Extent, dtype: str) -> Expr:
+    """An extent, or a number that was computed from extents, as a value to compute with."""
+    if not is_number(extent):
+        return Number(Index(const=extent), dtype)
+    return Const(float(extent) if is_float(dtype) else int(extent), dtype)
 
 
 def zero(dtype: str) -> Const:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import reduce
 from itertools import product
 
+from strop.core.extents import Extent
 from strop.loops.index import Index, Var
 from strop.loops.ir import Apply, Const, Expr, Guard, Load, Loop, Nest, Number, replace_loads
-from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower import Context, as_index, extent_value, lowering, store
 from strop.loops.lower.pointwise import apply
 
 
@@ -50,7 +51,7 @@ def _holds(guard: Guard) -> Expr:
     low, high = guard.index.bounds
     value = Number(guard.index, "i64")
     above = apply("ge", value, Const(0, "i64"))
-    below = apply("lt", value, Const(guard.extent, "i64"))
+    below = apply("lt", value, extent_value(guard.extent, "i64"))
     if low >= 0:
         return below
     return above if high < guard.extent else apply("and", above, below)
@@ -66,9 +67,10 @@ def literal(value: float | int | bool, dtype: str) -> Const:
 def cat(c: Context) -> list[Nest]:
     """One nest per input, writing its slice."""
     dim = c.node.attrs["dim"] % len(c.node.shape)
-    nests, offset = [], 0
+    nests: list[Nest] = []
+    offset: Extent = 0
     for which, part in enumerate(c.node.inputs):
-        if part.type.size:
+        if part.type.size != 0:
             loops = c.loops("i", part.shape)
             target = [as_index(loop) + offset * (d == dim) for d, loop in enumerate(loops)]
             nests.append(c.nest(loops, store(c.out, target, c.read(which, *loops)), suffix=str(which)))

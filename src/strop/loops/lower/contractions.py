@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, prod, sqrt
 
+from strop.core.extents import Extent, Shape, bounds
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.loops.index import ZERO, Index, Var
@@ -18,11 +19,11 @@ SPACE = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 SHORTEST = 9  # products of a sum that starts with its bias: a window of 3×3 of one channel
 
 
-def parallel(name: str, extent: int) -> Loop:
+def parallel(name: str, extent: Extent) -> Loop:
     return Loop(Var(name, extent))
 
 
-def reducing(name: str, extent: int) -> Loop:
+def reducing(name: str, extent: Extent) -> Loop:
     return Loop(Var(name, extent), "reduce")
 
 
@@ -44,7 +45,7 @@ def _product(c: Context) -> str:
     return "dot4" if c.node.op.startswith("byte_") else "mul"
 
 
-def inside(*pairs: tuple[Index, int]) -> tuple[Guard, ...]:
+def inside(*pairs: tuple[Index, Extent]) -> tuple[Guard, ...]:
     """Guards for 0 ≤ index < extent, without those that always hold."""
     return tuple(guard for guard in (Guard(index, extent) for index, extent in pairs) if not guard.always)
 
@@ -76,7 +77,7 @@ def matmul(c: Context) -> list[Nest]:
     return [c.nest(loops, *accumulate(acc, (k,), a, b), store(c.out, loops, value_of(acc)), scratch=(acc,))]
 
 
-def _stretched(batch: Sequence[Loop], shape: Sequence[int]) -> tuple[Index, ...]:
+def _stretched(batch: Sequence[Loop], shape: Shape) -> tuple[Index, ...]:
     """Batch indices of an input whose extents of 1 stretch."""
     aligned = batch[len(batch) - len(shape) :]
     return tuple(as_index(loop) if extent != 1 else ZERO for loop, extent in zip(aligned, shape))
@@ -193,7 +194,7 @@ def _reaching(
     x = c.node.inputs[0].shape
     place: list[Index] = []
     which: list[Index] = []
-    guards: list[tuple[Index, int]] = []
+    guards: list[tuple[Index, Extent]] = []
     for axis, (o, tap) in enumerate(zip(point, taps)):
         stride, dilation = c.node.attrs["stride"][axis], c.node.attrs["dilation"][axis]
         moved = o + c.node.attrs["padding"][axis][0]
@@ -225,7 +226,7 @@ def _convolution(c: Context, outer: tuple[Loop, ...], inner: tuple[Loop, ...], p
     return [c.nest(outer, *products, store(c.out, outer, end), scratch=(acc,))]
 
 
-def _biased(c: Context, acc: Buffer, channel: Loop, terms: int) -> tuple[Expr, Expr]:
+def _biased(c: Context, acc: Buffer, channel: Loop, terms: Extent) -> tuple[Expr, Expr]:
     """What a sum of products starts with, and its result.
 
     A sum that starts with its bias rounds every term to the bias's last digit: a thousand terms of half a digit each
@@ -234,7 +235,7 @@ def _biased(c: Context, acc: Buffer, channel: Loop, terms: int) -> tuple[Expr, E
     if len(c.node.inputs) < 3:
         return zero(c.dtype), value_of(acc)
     bias = c.read(2, channel)
-    if terms <= SHORTEST or c.dtype not in ("f32", "f64"):
+    if bounds(terms)[1] <= SHORTEST or c.dtype not in ("f32", "f64"):
         return bias, value_of(acc)
     return zero(c.dtype), apply("add", value_of(acc), bias)
 
@@ -323,14 +324,14 @@ def attention(c: Context) -> list[Nest]:
     ]
 
 
-def _aligned(shape: Sequence[int], rank: int) -> tuple[int, ...]:
+def _aligned(shape: Shape, rank: int) -> Shape:
     """Batch extents of an attention input, filled up with ones at the front."""
     return (*(1 for _ in range(rank - len(shape) + 2)), *shape[:-2])
 
 
-def _head(loop: Loop, extent: int) -> Index:
+def _head(loop: Loop, extent: Extent) -> Index:
     """Where a query's batch index reads in keys and values: equal groups of heads share one."""
-    return as_index(loop) // (loop.extent // extent) if extent > 1 else ZERO
+    return as_index(loop) // (loop.extent // extent) if extent not in (0, 1) else ZERO
 
 
 def _score(c: Context, row: Buffer, acc: Buffer, batch: Sequence[Loop], query: Loop, key: Loop) -> Store:

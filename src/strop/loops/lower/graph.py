@@ -13,10 +13,12 @@ call) is a value of the second and third kind copied into one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from strop.core.dtypes import STORED
+from strop.core.extents import Undecided
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
@@ -114,7 +116,8 @@ class _Lowering:
         reads = [self._reads[used] for used in node.inputs]
         algorithm = self.algorithms.get(node, LOWERINGS[node.op])
         context = Context(named, reads, results)
-        self.steps += algorithm(context)
+        with _named(node):
+            self.steps += algorithm(context)
         self.constants.update(context.constants)
 
     def _make_results(self, node: Node) -> tuple[Buffer, ...]:
@@ -160,14 +163,24 @@ class _Lowering:
 
     def _copied(self, node: Node, name: str, space: str) -> Buffer:
         target = self._buffer(name, node.type, space)
-        if not target.size:
+        if target.size == 0:
             return target
         if node.dtype in STORED:
-            self.steps.append(_copy(node, self._reads[node], target))
+            with _named(node):
+                self.steps.append(_copy(node, self._reads[node], target))
             return target
         same = Node("reshape", (node,), {}, node.types, target.name, node.origin)
         self.steps.append(LibraryCall(same, (self.buffers[node],), (target,), _why_library(same)))
         return target
+
+
+@contextmanager
+def _named(node: Node) -> Iterator[None]:
+    """Questions that its symbolic extents leave open are asked about this node."""
+    try:
+        yield
+    except Undecided as undecided:
+        raise undecided.within(f"%{node.name}: the lowering of `{node.op}`", node.origin) from None
 
 
 def _result(node: Node) -> tuple[Node, int]:
@@ -177,7 +190,7 @@ def _result(node: Node) -> tuple[Node, int]:
 
 def _is_empty(node: Node) -> bool:
     """Whether a node has results without elements only, so that there is nothing to compute."""
-    return node.op != "aten" and not any(type_.size for type_ in node.types)
+    return node.op != "aten" and all(type_.size == 0 for type_ in node.types)
 
 
 def library_nodes(graph: Graph) -> dict[Node, str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strop.core.extents import Extent, Shape
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.loops.index import Index, Var, indirect
 from strop.loops.ir import Apply, Const, Expr, Loop, Nest
-from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower import Context, as_index, extent_value, lowering, store
 from strop.loops.lower.pointwise import apply
 
 SCATTER = {None: None, "add": "sum", "mul": "prod", "amax": "max", "amin": "min"}
@@ -38,11 +39,11 @@ def known_mode(node: Node) -> Verdict:
     return along_a_dimension(node)
 
 
-def wrapped(position: Expr, extent: int, known: Sequence[int] = ()) -> Index:
+def wrapped(position: Expr, extent: Extent, known: Sequence[int] = ()) -> Index:
     """A position that counts from the end when it is negative; nothing is to be checked of those that are known."""
     if known and all(0 <= place < extent for place in known):
         return indirect(position, extent, sure=True)
-    from_end = apply("add", position, Const(extent, position.dtype))
+    from_end = apply("add", position, extent_value(extent, position.dtype))
     negative = apply("lt", position, Const(0, position.dtype))
     return indirect(Apply("where", (negative, from_end, position), position.dtype), extent)
 
@@ -61,12 +62,12 @@ def _are_nodes(index: Node, rows: int) -> bool:
 class IndexedPlaces:
     """How `index` and `index_put` walk: loops over what is not indexed, around loops over the index tensors."""
 
-    def __init__(self, c: Context, shape: tuple[int, ...], first: int, kind: str) -> None:
+    def __init__(self, c: Context, shape: Shape, first: int, kind: str) -> None:
         self.dims: Sequence[int] = c.node.attrs["dims"]
         start, stop = self.dims[0], self.dims[-1] + 1
         indices = c.node.inputs[first:]
         rank = max(len(index.shape) for index in indices)
-        among = [1] * rank
+        among: list[Extent] = [1] * rank
         for index in indices:
             for d, extent in enumerate(index.shape, start=rank - len(index.shape)):
                 among[d] = extent if among[d] == 1 else among[d]
@@ -113,7 +114,7 @@ def embedding(c: Context) -> list[Nest]:
 def index_put(c: Context) -> list[Nest]:
     """A copy, then the writes in order: where positions repeat, the last one stays."""
     places = IndexedPlaces(c, c.node.shape, 2, "sequential")
-    if not all(loop.extent for loop in places.loops):
+    if any(loop.extent == 0 for loop in places.loops):
         return [_copy(c)]
     shape = c.node.inputs[1].shape
     aligned = places.loops[len(places.loops) - len(shape) :]
@@ -135,7 +136,7 @@ def scatter(c: Context) -> list[Nest]:
     return [_copy(c), c.nest(loops, store(c.out, element, c.read(2, *loops), reduce), suffix="put")]
 
 
-def _along(c: Context, loops: Sequence[Loop], shape: tuple[int, ...]) -> list[Index]:
+def _along(c: Context, loops: Sequence[Loop], shape: Shape) -> list[Index]:
     """The loops' own index, with the position read from input 1 along the node's `dim`."""
     element = list(map(as_index, loops))
     dim = c.node.attrs["dim"] % len(element)

@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from math import prod
 
 from strop.core.dtypes import is_float
+from strop.core.extents import Extent, bounds
 from strop.graph.ir import Node
 from strop.loops.index import Index, Var, flatten, index_of
 from strop.loops.ir import Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, neutral
-from strop.loops.lower import Context, as_index, lowering, store
-from strop.loops.lower.pointwise import apply, cast, like
+from strop.loops.lower import Context, as_index, extent_value, lowering, store
+from strop.loops.lower.pointwise import apply, cast
 
 #: sums of more elements are made in two steps
 LONGEST_SUM = 4096
@@ -44,7 +45,7 @@ def fold(acc: Buffer, loops: Sequence[Loop], value: Expr, reduce: str) -> tuple[
     return (start, Nest(tuple(loops), (step,)) if loops else step)
 
 
-def row_loops(prefix: str, shape: Sequence[int], dims: Sequence[int], kind: str = "reduce") -> dict[int, Loop]:
+def row_loops(prefix: str, shape: Sequence[Extent], dims: Sequence[int], kind: str = "reduce") -> dict[int, Loop]:
     """A loop per dimension of `dims`, named after the dimension."""
     return {dim: Loop(Var(f"{prefix}{dim}", shape[dim]), kind) for dim in dims}
 
@@ -85,15 +86,15 @@ def reduction(c: Context) -> list[Nest]:
     inner = axes.inner("k")
     value = cast(axes.read(c, inner), c.dtype)
     before: list[Nest] = []
-    long = [dim for dim, loop in inner.items() if loop.extent > 1]
-    if FOLDS[c.node.op] == "sum" and is_float(c.dtype) and axes.count > LONGEST_SUM and len(long) > 1:
+    long = [dim for dim, loop in inner.items() if loop.extent != 1]
+    if FOLDS[c.node.op] == "sum" and is_float(c.dtype) and bounds(axes.count)[1] > LONGEST_SUM and len(long) > 1:
         rows, value = _rows_first(c, axes, inner, value, long[-1])
         before.append(rows)
         del inner[long[-1]]
     body = fold(acc, tuple(inner.values()), value, FOLDS[c.node.op])
     result: Expr = at(acc)
     if c.node.op == "mean":
-        result = apply("div", result, like(result, float(axes.count)))
+        result = apply("div", result, extent_value(axes.count, c.dtype))
     return [*before, c.nest(axes.outer, *body, store(c.out, axes.target, result), scratch=[acc])]
 
 
@@ -142,14 +143,14 @@ def variance(c: Context) -> list[Nest]:
     first = fold(total, tuple(inner.values()), axes.read(c, inner), "sum")
     distance = apply("sub", axes.read(c, again), at(mean))
     second = fold(spread, tuple(again.values()), apply("mul", distance, distance), "sum")
-    divisor = max(float(axes.count - c.node.attrs["correction"]), 0.0)
+    divisor = max(axes.count - c.node.attrs["correction"], 0)
     return [
         c.nest(
             axes.outer,
             *first,
-            store(mean, (), apply("div", at(total), like(at(total), float(axes.count)))),
+            store(mean, (), apply("div", at(total), extent_value(axes.count, c.dtype))),
             *second,
-            store(c.out, axes.target, apply("div", at(spread), like(at(spread), divisor))),
+            store(c.out, axes.target, apply("div", at(spread), extent_value(divisor, c.dtype))),
             scratch=[total, mean, spread],
         )
     ]

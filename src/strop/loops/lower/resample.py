@@ -15,7 +15,7 @@ from struct import pack, unpack
 from strop.graph.operators import POINTWISE, VIEWS
 from strop.loops.index import Index, indirect
 from strop.loops.ir import Buffer, Const, Expr, Load, Loop, Nest, Number
-from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower import Context, as_index, extent_value, lowering, store
 from strop.loops.lower.contractions import parallel
 from strop.loops.lower.pointwise import apply, cast
 from strop.loops.lower.windows import checked, checked_float, outer_loops
@@ -55,7 +55,7 @@ def _nearest(c: Context, point: Loop, extent: int, scale: float) -> Index:
     if shift:
         moved = apply("add", moved, Const(shift, precision))
     source = cast(apply("floor", apply("mul", moved, Const(step, precision))), "i64")
-    return indirect(apply("minimum", source, Const(extent - 1, "i64")), extent)
+    return indirect(apply("minimum", source, extent_value(extent - 1, "i64")), extent)
 
 
 # ---- linear ----------------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _neighbours(c: Context, point: Loop, extent: int, scale: float) -> tuple[tup
         half, step = Const(0.5, c.dtype), _rounding(c.dtype)(scale)
         moved = apply("sub", apply("mul", apply("add", o, half), Const(step, c.dtype)), half)
         position = apply("maximum", moved, Const(0.0, c.dtype))
-    last = Const(extent - 1, "i64")
+    last = extent_value(extent - 1, "i64")
     first = apply("minimum", cast(apply("floor", position), "i64"), last)
     second = apply("minimum", apply("add", first, Const(1, "i64")), last)
     weight = apply("minimum", apply("sub", position, cast(first, c.dtype)), Const(1.0, c.dtype))

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from strop.core.extents import Extent
 from strop.loops.index import Index
 from strop.loops.ir import Buffer, Const, Expr, Loop, Nest, Store, neutral
-from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower import Context, as_index, extent_value, lowering, store
 from strop.loops.lower.pointwise import apply, like
 from strop.loops.lower.reductions import at, fold, point, row_loops
 
@@ -243,7 +244,7 @@ class _Parts:
         apart = apply("mul", apply("mul", distance, distance), like(near, float(size)))
         body = (
             *fold(total, first, value, "sum"),
-            store(mean, (), apply("div", at(total), like(at(total), float(count)))),
+            store(mean, (), apply("div", at(total), extent_value(count, total.dtype))),
             *fold(spread, second, apply("add", part("j", spreads)[1], apart), "sum"),
         )
         return body, [total, mean, spread], mean, spread
@@ -275,7 +276,7 @@ class _Moments:
         self.scratch = [total, self.mean, self.spread, self.scale]
         self.sums: tuple[Store | Nest, ...] = (
             *fold(total, first[0], first[1], "sum"),
-            store(self.mean, (), apply("div", at(total), like(at(total), float(count)))),
+            store(self.mean, (), apply("div", at(total), extent_value(count, total.dtype))),
             *fold(self.spread, second[0], apply("mul", distance, distance), "sum"),
         )
         finish = store(self.scale, (), _rsqrt_of_mean(self.spread, count, c.node.attrs["eps"]))
@@ -285,8 +286,8 @@ class _Moments:
         return apply("mul", apply("sub", x, at(self.mean)), at(self.scale))
 
 
-def _rsqrt_of_mean(total: Buffer, count: int, eps: float) -> Expr:
-    mean = apply("div", at(total), like(at(total), float(count)))
+def _rsqrt_of_mean(total: Buffer, count: Extent, eps: float) -> Expr:
+    mean = apply("div", at(total), extent_value(count, total.dtype))
     return apply("rsqrt", apply("add", mean, like(mean, eps)))
 
 

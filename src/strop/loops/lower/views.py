@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strop.core.extents import Undecided
 from strop.graph.ir import Node
 from strop.loops.index import ZERO, Index, flatten, unflatten
 from strop.loops.lower import view
@@ -9,7 +10,10 @@ from strop.loops.lower import view
 
 @view("reshape")
 def reshape(node: Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
-    """Dimension by dimension where the shapes line up, through the flat offset only inside the groups that do not."""
+    """Dimension by dimension where the shapes line up, through the flat offset only inside the groups that do not.
+
+    Where symbols do not tell which side of a group is the shorter one, everything that is left is one group.
+    """
     source, target = node.inputs[0].shape, node.shape
     if 0 in source:
         return (ZERO,) * len(source)
@@ -20,13 +24,16 @@ def reshape(node: Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
         left = source[i] if i < len(source) else 1
         right = target[j] if j < len(target) else 1
         i, j = min(i + 1, len(source)), min(j + 1, len(target))
-        while left != right:
-            if left < right:
-                left *= source[i]
-                i += 1
-            else:
-                right *= target[j]
-                j += 1
+        try:
+            while left != right:
+                if left < right:
+                    left *= source[i]
+                    i += 1
+                else:
+                    right *= target[j]
+                    j += 1
+        except Undecided:
+            i, j = len(source), len(target)
         result += unflatten(flatten(index[first_j:j], target[first_j:j]), source[first_i:i])
     return tuple(result)
 

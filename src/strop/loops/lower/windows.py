@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
+from strop.core.extents import Extent, SymbolicExtent
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.loops.index import Index
 from strop.loops.ir import Const, Expr, Guard, Loop, Nest, Number, neutral
-from strop.loops.lower import Context, as_index, lowering, store
+from strop.loops.lower import Context, as_index, extent_value, lowering, store
 from strop.loops.lower.concat_pad import guarded
 from strop.loops.lower.contractions import SPACE, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply, cast
@@ -49,7 +50,7 @@ class PoolingWindow:
     tap: Loop
     place: Index
     guards: tuple[Guard, ...]
-    count: Expr | int
+    count: Expr | Extent
 
 
 def outer_loops(c: Context) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
@@ -76,16 +77,16 @@ def _pool(
     return [c.nest(loops, store(acc, (), Const(start, c.dtype)), inner, store(c.out, loops, result), scratch=(acc,))]
 
 
-def _count(c: Context, counts: Sequence[Expr | int]) -> Expr:
+def _count(c: Context, counts: Sequence[Expr | Extent]) -> Expr:
     given = c.node.attrs.get("divisor")
     if given:
         return Const(float(given), c.dtype)
-    fixed = prod(count for count in counts if isinstance(count, int))
-    varying: list[Expr] = [count for count in counts if not isinstance(count, int)]
+    fixed = prod(count for count in counts if isinstance(count, int | SymbolicExtent))
+    varying: list[Expr] = [count for count in counts if not isinstance(count, int | SymbolicExtent)]
     if not varying:
-        return Const(float(fixed), c.dtype)
+        return extent_value(fixed, c.dtype)
     if fixed != 1:
-        varying.append(Const(fixed, "i64"))
+        varying.append(extent_value(fixed, "i64"))
     return cast(reduce(lambda a, b: apply("mul", a, b), varying), c.dtype)
 
 
@@ -106,13 +107,13 @@ def _windows(c: Context, points: Sequence[Loop], dilation: Sequence[int]) -> lis
     return found
 
 
-def _overlap(first: Index, size: int, low: int, high: int) -> Expr | int:
+def _overlap(first: Index, size: int, low: Extent, high: Extent) -> Expr | Extent:
     """How many of the `size` places from `first` on lie in low … high-1."""
     smallest, largest = first.bounds
     if smallest >= low and largest + size <= high:
         return size
-    begin = apply("maximum", Number(first, "i64"), Const(low, "i64"))
-    end = apply("minimum", Number(first + size, "i64"), Const(high, "i64"))
+    begin = apply("maximum", Number(first, "i64"), extent_value(low, "i64"))
+    end = apply("minimum", Number(first + size, "i64"), extent_value(high, "i64"))
     return apply("sub", end, begin)
 
 
