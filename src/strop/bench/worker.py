@@ -27,7 +27,7 @@ from strop import zoo
 from strop.bench.contenders import CONTENDERS, WEIGHTS, Task, export_onnx, load_model
 from strop.bench.memory import weight_bytes
 from strop.core.problem import Problem
-from strop.core.process_memory import peak_rss_mb, resident_mb
+from strop.core.process_memory import peak_rss_mb, resident_mb, trim
 from strop.verify import numeric
 
 _PR_SET_PDEATHSIG = 1
@@ -132,8 +132,14 @@ def _prepare(task: Task) -> tuple[Callable[[], Any], dict[str, Any]]:
     call = compile_model()
     outputs = call()
     seconds = time.perf_counter() - begun
-    np.savez(task.folder / outputs_of(task.contender), *numeric.arrays(outputs))
+    _write_outputs(task, outputs)
+    del outputs
+    trim()  # the copies that were written are no memory of the contender's
     return call, {"compile_s": 0.0 if task.contender == "eager" else seconds}
+
+
+def _write_outputs(task: Task, outputs: Any) -> None:
+    np.savez(task.folder / outputs_of(task.contender), *numeric.arrays(outputs))
 
 
 def _turn(call: Callable[[], Any], seconds: float, calls: int) -> dict[str, Any]:
