@@ -17,8 +17,12 @@ from strop.core.journal import Event, Journal
 from strop.core.options import Options
 from strop.driver.pipeline import Stages, compile_graph
 from strop.frontend.torch.export import capture
+from strop.graph.ir import Graph
 from strop.loops.index import Index
 from strop.loops.ir import Buffer, Loop, Nest
+from strop.runtime import compile_model
+from strop.runtime.compile_model import default_build
+from strop.runtime.specializations import RunnableProgram
 
 INNER = (Nest, Loop, Buffer, Index, CodeBlock, Stages, Event)
 
@@ -59,6 +63,20 @@ def test_a_compiled_module_holds_no_nests_and_nothing_of_the_export() -> None:
     fast(x)
     gc.collect()
     assert alive(*made) <= before
+
+
+def test_what_tracing_leaves_is_collected_before_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "WORTH", -1e9)
+    gc.collect()
+    before = alive(torch.fx.Node, torch.fx.GraphModule)
+    found = []
+
+    def build(graph: Graph, options: Options, journal: Journal, threads: int) -> RunnableProgram:
+        found.append(alive(torch.fx.Node, torch.fx.GraphModule))
+        return default_build(graph, options, journal, threads)
+
+    compile_model.compile(model(), (torch.randn(1, 3, 16, 16),), options=Options(cache=False), build=build)
+    assert len(found) == 1 and found[0] <= before
 
 
 def test_what_is_remembered_is_forgotten_with_the_compilation() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +17,7 @@ from torch import Tensor, nn
 import strop
 from strop.runtime import program as program_module
 from strop.runtime.module import CompiledModule
+from strop.runtime.packed import allocate, huge_bytes
 from strop.runtime.program import NativeProgram
 
 
@@ -252,3 +255,45 @@ def test_weights_in_another_order_are_copied_one_at_a_time(monkeypatch: pytest.M
     fast = compiled(model, x)
     torch.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-4)
     assert len(copies) == 6 and most == 1
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "in_huge_pages"),
+    [(0, 0), (1023, 0), (1024, 2048), (2048, 2048), (2304, 2048), (3072, 4096), (324 * 1024 + 100, 324 * 1024)],
+)
+def test_a_huge_page_is_asked_for_where_half_of_it_is_used(kilobytes: int, in_huge_pages: int) -> None:
+    assert huge_bytes(kilobytes << 10) == in_huge_pages << 10
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 1 << 20, (2 << 20) + 1, 5 << 20])
+def test_a_block_is_aligned_and_lies_within_what_holds_it(size: int) -> None:
+    held, address = allocate(size)
+    assert address % (2 << 20 if huge_bytes(size) else 64) == 0
+    assert held.data_ptr() <= address and address + max(size, huge_bytes(size)) <= held.data_ptr() + held.nbytes
+
+
+def test_a_large_block_is_no_part_of_the_heap_and_goes_with_its_tensor() -> None:
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("the system does not tell its mappings")
+
+    def names() -> list[str]:
+        spans = ((line.split()[0].split("-"), line) for line in maps.read_text().splitlines())
+        return [line for (start, end), line in spans if int(start, 16) <= address < int(end, 16)]
+
+    held, address = allocate(5 << 20)
+    assert len(names()) == 1 and "[heap]" not in names()[0]
+    del held
+    assert not names()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_writes_to_a_copy_of_a_large_block() -> None:
+    held, _ = allocate(5 << 20)
+    held[0] = 1
+    child = os.fork()
+    if not child:
+        ctypes.memset(held.data_ptr(), 2, 1)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert held[0] == 1

@@ -18,6 +18,7 @@ from torch._C._dynamo.guards import TensorGuards
 from torch.nn.modules import module as hooks
 from torch.utils import _pytree as pytree
 
+from strop.core.garbage import short_lived
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
@@ -206,20 +207,25 @@ class Dispatcher:
     def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | Eager:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
         with self.journal.step("compile a variant", model=self._name, inputs=shapes):
-            with torch.inference_mode(False), torch.no_grad():
-                traced = self.trace(shallow_clone(self.model), args, dict(sorted(kwargs.items())))
-            if traced.eager:
-                return Eager(traced.eager)
-            if traced.lifted:
-                self.state.watch(traced.lifted)
-            variant = Specialization(traced, self._built, self.store)
-            if self.options.release:
-                del traced
-                variant.compile(self.threads)
-                self._release(variant, self.state.current())
-            variant.ready(self.threads, self.state.current())
+            with short_lived():
+                made = self._traced_and_built(args, kwargs)
             trim()
-            return variant
+            return made
+
+    def _traced_and_built(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | Eager:
+        with short_lived(), torch.inference_mode(False), torch.no_grad():
+            traced = self.trace(shallow_clone(self.model), args, dict(sorted(kwargs.items())))
+        if traced.eager:
+            return Eager(traced.eager)
+        if traced.lifted:
+            self.state.watch(traced.lifted)
+        variant = Specialization(traced, self._built, self.store)
+        del traced
+        variant.compile(self.threads)
+        if self.options.release:
+            self._release(variant, self.state.current())
+        variant.ready(self.threads, self.state.current())
+        return variant
 
     def _built(self, graph: Graph, threads: int) -> RunnableProgram:
         return self.build(graph, self.options, self.journal, threads)

@@ -23,6 +23,7 @@ from strop.frontend.torch.normalize import GraphOutput, PlainOutput, from_fx
 from strop.frontend.torch.origin import user_frame
 from strop.frontend.torch.quiet import quietly
 from strop.frontend.torch.random_operators import name_draws
+from strop.frontend.torch.tracing_caches import without_leftovers
 from strop.graph.ir import Graph, Origin
 
 
@@ -67,7 +68,11 @@ def lookup(module: torch.nn.Module, key: str) -> torch.Tensor:
 
 def capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Captured:
     """Capture `module(*args, **kwargs)` for inference with static shapes."""
-    kwargs = dict(kwargs or {})
+    with without_leftovers():
+        return _capture(module, args, dict(kwargs or {}))
+
+
+def _capture(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
     _check(module, args, kwargs)
     exported = _export(module, args, kwargs)
     program = _functional(exported)
