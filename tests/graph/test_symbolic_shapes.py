@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graph.evaluating import check_same, graph_of, tensor, weight
 from graph.symbolic import NODES, block, n, named, rows, s, tokens
-from strop.core.extents import Undecided, symbol
+from strop.core.extents import UnknownExtent, symbol
 from strop.core.journal import Journal
 from strop.core.problem import Problem
 from strop.graph import build
@@ -72,14 +72,14 @@ def test_what_does_not_fit_for_all_values_is_a_mismatch(make, told):
     ],
 )
 def test_what_depends_on_the_value_is_undecided(make, told):
-    with pytest.raises(Undecided, match=told):
+    with pytest.raises(UnknownExtent, match=told):
         make()
 
 
 def test_the_verifier_names_the_node_of_an_undecided_question():
     good = build.make("select", (tokens,), {"dim": 1, "index": 1})
     bad = replace(good, attrs={"dim": 1, "index": 3}, name="third")
-    with pytest.raises(Undecided, match="%third: `select`: whether s > 3"):
+    with pytest.raises(UnknownExtent, match="%third: `select`: whether s > 3"):
         verify(graph_of(bad))
 
 

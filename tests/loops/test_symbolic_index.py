@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strop.core.extents import Undecided, evaluate, symbol
+from strop.core.extents import UnknownExtent, evaluate, symbol
 from strop.core.problem import Problem
 from strop.graph.ir import Node, Type
 from strop.loops.index import Index, Quotient, Remainder, Var, flatten, index_of, unflatten
@@ -151,7 +151,7 @@ def test_what_bounds_do_not_decide_stays_as_it_is():
 
 
 def test_a_divisor_that_may_be_zero_is_refused():
-    with pytest.raises(Undecided):
+    with pytest.raises(UnknownExtent):
         index_of(b) // symbol("z", 0, 4)
 
 

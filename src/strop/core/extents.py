@@ -4,11 +4,12 @@
     128 * (n + 1)        128*n+128
     n * m // m           n
     n < 65               True: the bounds decide it
-    n < 32               raises `Undecided` (STR203): they do not
+    n < 32               raises `UnknownExtent` (STR203): they do not
 
 An extent is an `int` or a `SymbolicExtent`. Equality is structural: `==` says that two extents are the same expression,
 so they are equal for all values of the symbols; `!=` does not say that they differ for all of them. Order, truth and
-division answer for all values at once or raise `Undecided`, and so does whatever asks a symbolic extent for a number.
+division answer for all values at once or raise `UnknownExtent`, and so does whatever asks a symbolic extent for a
+number.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Extent = Union[int, Any]
 Shape = tuple[Extent, ...]
 
 
-class Undecided(Problem):
+class UnknownExtent(Problem):
     """A question about symbolic extents whose answer depends on the values of the symbols."""
 
     def __init__(self, question: str, *extents: Extent, where: object = "") -> None:
@@ -43,7 +44,7 @@ class Undecided(Problem):
             help="give the symbol bounds that decide it, or a number in its place",
         )
 
-    def within(self, thing: str, where: object = "") -> Undecided:
+    def within(self, thing: str, where: object = "") -> UnknownExtent:
         """The same about a thing, at its place."""
         self.message, self.where = f"{thing}: {self.message}", where or self.where
         return self
@@ -164,13 +165,13 @@ class SymbolicExtent:
     def __bool__(self) -> bool:
         low, high = self.bounds
         if low <= 0 <= high:
-            raise Undecided(f"whether {self} is zero", self)
+            raise UnknownExtent(f"whether {self} is zero", self)
         return True
 
     # ---- where only a number will do ----
 
     def _no_number(self, *_: object) -> NoReturn:
-        raise Undecided(f"which number {self} is", self)
+        raise UnknownExtent(f"which number {self} is", self)
 
     __index__ = __int__ = __float__ = __round__ = __ceil__ = __floor__ = _no_number
     __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __lshift__ = __rshift__ = _no_number
@@ -230,7 +231,7 @@ def _terms(extent: Extent, beside: Extent = 0) -> Sequence[tuple[Monomial, int]]
     if isinstance(extent, SymbolicExtent):
         return extent.terms
     if not isinstance(extent, int):
-        raise Undecided(f"which number {beside} is", beside)
+        raise UnknownExtent(f"which number {beside} is", beside)
     return (((), extent),) if extent else ()
 
 
@@ -259,7 +260,7 @@ def _is_positive(difference: Extent, question: str) -> bool:
     low, high = bounds(difference)
     if low > 0 or high <= 0:
         return low > 0
-    raise Undecided(f"whether {question}", difference)
+    raise UnknownExtent(f"whether {question}", difference)
 
 
 def _floor_divided(of: Extent, by: Extent) -> Extent:
@@ -276,7 +277,7 @@ def _floor_divided(of: Extent, by: Extent) -> Extent:
             return whole
         elif high < 0 and bounds(by + rest)[0] >= 0:
             return whole - 1
-    raise Undecided(f"({of}) // ({by})", of, by)
+    raise UnknownExtent(f"({of}) // ({by})", of, by)
 
 
 def _divided(of: Extent, by: Extent) -> tuple[Extent, Extent]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from strop.core.extensions import registry
-from strop.core.extents import Undecided
+from strop.core.extents import UnknownExtent
 from strop.core.passes import Verdict, no, yes
 from strop.core.patterns import Dialect, Found, Pattern
 from strop.core.problem import Problem
@@ -248,7 +248,7 @@ class _Sweep:
             try:
                 verdict = True if rule.when is None else rule.call(rule.when, match)
                 new = rule.call(rule.make, match) if verdict else None
-            except Undecided as undecided:
+            except UnknownExtent as undecided:
                 verdict, new = no(undecided.message), None
             if not verdict and isinstance(verdict, Verdict):
                 self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)

@@ -6,7 +6,7 @@ Some operators carry in their type what their inputs don't tell (`reshape`, `cas
 types are given, and the function checks that they are possible. A contradiction raises `MismatchError`.
 
 A type holds for all values of its symbols: extents that have to agree must be the same expression, and where an answer
-depends on the value of a symbol, `Undecided` is raised.
+depends on the value of a symbol, `UnknownExtent` is raised.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from strop.core.dtypes import SIZES, is_float
-from strop.core.extents import Shape, Undecided
+from strop.core.extents import Shape, UnknownExtent
 from strop.graph.ir import Node, Type
 from strop.graph.operators import ACTIVATIONS, BINARY, COMPARE, UNARY
 
@@ -41,7 +41,7 @@ def infer(op: str, inputs: Sequence[Node], attrs: Attrs, given: Given = None) ->
         return inference(inputs, attrs, given)
     except MismatchError as mismatch:
         raise MismatchError(f"`{op}`: {mismatch}") from None
-    except Undecided as undecided:
+    except UnknownExtent as undecided:
         raise undecided.within(f"`{op}`") from None
     except KeyError as missing:
         raise MismatchError(f"`{op}` needs the attribute {missing}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from strop.core.extents import Symbol, Undecided, ambiguity, symbols
+from strop.core.extents import Symbol, UnknownExtent, ambiguity, symbols
 from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.graph.infer import MismatchError, infer
@@ -22,7 +22,7 @@ def verify(graph: Graph, step: str = "") -> None:
         try:
             for fault in node_faults(node):
                 raise _problem(node, fault, step)
-        except Undecided as undecided:
+        except UnknownExtent as undecided:
             raise undecided.within(f"%{node.name}", node.origin) from None
     for node, fault in _signature_faults(graph):
         raise _problem(node, fault, step)

@@ -17,7 +17,7 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Union
 
-from strop.core.extents import Extent, Shape, SymbolicExtent, Undecided, common_divisor
+from strop.core.extents import Extent, Shape, SymbolicExtent, UnknownExtent, common_divisor
 from strop.core.extents import bounds as extent_bounds
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Quotient:
         low, high = self.of.bounds
         try:
             return low // self.by, high // self.by
-        except Undecided:
+        except UnknownExtent:
             (low, _), (_, high), divisors = extent_bounds(low), extent_bounds(high), extent_bounds(self.by)
             return min(low // by for by in divisors), max(high // by for by in divisors)
 
@@ -115,7 +115,7 @@ class Index:
             try:
                 low += factor * (a if factor > 0 else b)
                 high += factor * (b if factor > 0 else a)
-            except Undecided:
+            except UnknownExtent:
                 ends = [x * y for x in extent_bounds(factor) for end in (a, b) for y in extent_bounds(end)]
                 low, high = low + min(ends), high + max(ends)
         return low, high
@@ -193,7 +193,7 @@ class Index:
         try:
             if low // by == high // by:
                 return rest - (low // by) * by
-        except Undecided:
+        except UnknownExtent:
             pass
         if len(rest.terms) == 1 and rest.const == 0:
             atom, factor = rest.terms[0]
@@ -219,7 +219,7 @@ class Index:
                 else:
                     rest[atom] = factor
             return _canonical(whole, self.const // by), _canonical(rest, self.const % by)
-        except Undecided:
+        except UnknownExtent:
             whole = {atom: factor // by for atom, factor in self.terms if _divides(by, factor)}
             rest = {atom: factor for atom, factor in self.terms if atom not in whole}
             const = self.const // by if _divides(by, self.const) else 0
@@ -288,7 +288,7 @@ def _quotient(rest: Index, by: Extent) -> Index:
     try:
         if low // by == high // by:
             return Index(const=low // by)
-    except Undecided:
+    except UnknownExtent:
         pass
     shared = _shared(by, rest)
     if shared != 1:
@@ -310,7 +310,7 @@ def _divides(by: Extent, extent: Extent) -> bool:
     """Whether an extent is known to be a multiple of another."""
     try:
         return bool(extent % by == 0)
-    except Undecided:
+    except UnknownExtent:
         return False
 
 
@@ -318,7 +318,7 @@ def _shared(by: Extent, rest: Index) -> Extent:
     """What divides a divisor and all coefficients of an index."""
     try:
         return gcd(by, *(factor for _, factor in rest.terms))
-    except Undecided:
+    except UnknownExtent:
         shared = common_divisor((by, *(factor for _, factor in rest.terms)))
         return shared if _divides(shared, rest.const) else 1
 
@@ -334,7 +334,7 @@ def _parts_by_magnitude(rest: Index, by: Extent) -> tuple[Index, Index] | None:
             if shared > 1 and small.terms and low >= 0 and high < shared:
                 large = {a: f for a, f in rest.terms if f % shared == 0}
                 return _canonical(large, rest.const - rest.const % shared), small
-    except Undecided:
+    except UnknownExtent:
         pass
     return None
 

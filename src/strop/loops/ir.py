@@ -21,7 +21,7 @@ from math import prod
 from typing import Union
 
 from strop.core.dtypes import SIZES
-from strop.core.extents import Extent, Shape, Symbol, Undecided, symbols
+from strop.core.extents import Extent, Shape, Symbol, UnknownExtent, symbols
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
@@ -112,7 +112,7 @@ class Guard:
         low, high = self.index.bounds
         try:
             return bool(low >= 0 and high < self.extent)
-        except Undecided:
+        except UnknownExtent:
             return False
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from strop.core.extents import Symbol, Undecided, ambiguity
+from strop.core.extents import Symbol, UnknownExtent, ambiguity
 from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.loops.index import Index, Indirect, Var
@@ -85,7 +85,7 @@ def _access_faults(
             continue  # found out of range when it runs
         try:
             outside = low < 0 or high >= extent
-        except Undecided:
+        except UnknownExtent:
             outside = True
         if outside:
             yield f"`{access}`: {part} runs from {low} to {high}, the dimension has {extent!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strop.core.dtypes import SIZES
-from strop.core.extents import Extent, Undecided
+from strop.core.extents import Extent, UnknownExtent
 from strop.loops.ir import Apply, Buffer, Expr, Load, Nest, Store, loads
 
 
@@ -27,7 +27,7 @@ def volume(nest: Nest) -> tuple[Extent, Extent]:
             reach = footprint(nest, buffer)
             try:
                 moved[writes] += min(reach, times * SIZES[buffer.dtype])
-            except Undecided:
+            except UnknownExtent:
                 moved[writes] += reach
     return moved[0], moved[1]
 
@@ -48,7 +48,7 @@ def footprint(nest: Nest, buffer: Buffer) -> Extent:
         if low is None or high is None:
             return 0
         return min(high - max(low, 0) + 1, buffer.size) * SIZES[buffer.dtype]
-    except Undecided:
+    except UnknownExtent:
         return buffer.bytes
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from graph.evaluating import graph_of, tensor, values_for, weight
 from graph.symbolic import NODES, block, n, s
 from loops.interpret import run
-from strop.core.extents import SymbolicExtent, Undecided, symbol
+from strop.core.extents import SymbolicExtent, UnknownExtent, symbol
 from strop.graph import build
 from strop.graph.ir import Graph, Node
 from strop.loops.lower.graph import lower
@@ -90,7 +90,7 @@ def test_a_lowering_that_needs_a_number_names_node_and_symbol():
     pooled = replace(
         build.make("adaptive_avg_pool", (x,), {"output": (4,)}, types=(replace(x.type, shape=(n, 3, 4)),)), name="pool"
     )
-    with pytest.raises(Undecided, match=r"%pool: the lowering of `adaptive_avg_pool`: .* s:2\.\.5"):
+    with pytest.raises(UnknownExtent, match=r"%pool: the lowering of `adaptive_avg_pool`: .* s:2\.\.5"):
         lower(graph_of(pooled))
 
 

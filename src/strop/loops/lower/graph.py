@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from strop.core.dtypes import STORED
-from strop.core.extents import Undecided
+from strop.core.extents import UnknownExtent
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
@@ -179,7 +179,7 @@ def _named(node: Node) -> Iterator[None]:
     """Questions that its symbolic extents leave open are asked about this node."""
     try:
         yield
-    except Undecided as undecided:
+    except UnknownExtent as undecided:
         raise undecided.within(f"%{node.name}: the lowering of `{node.op}`", node.origin) from None
 
 

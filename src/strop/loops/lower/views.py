@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strop.core.extents import Undecided
+from strop.core.extents import UnknownExtent
 from strop.graph.ir import Node
 from strop.loops.index import ZERO, Index, flatten, unflatten
 from strop.loops.lower import view
@@ -32,7 +32,7 @@ def reshape(node: Node, index: tuple[Index, ...]) -> tuple[Index, ...]:
                 else:
                     right *= target[j]
                     j += 1
-        except Undecided:
+        except UnknownExtent:
             i, j = len(source), len(target)
         result += unflatten(flatten(index[first_j:j], target[first_j:j]), source[first_i:i])
     return tuple(result)
