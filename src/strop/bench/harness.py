@@ -26,13 +26,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from strop import zoo
 from strop.bench.contenders import CONTENDERS, DEFAULT
 from strop.bench.memory import ONE_LAYER
 from strop.bench.report import BenchRow, Report
-from strop.bench.worker import outputs_of
+from strop.bench.worker import outputs_of, written_arrays
 from strop.core.problem import Problem
 from strop.runtime.onnx.spec import onnx_file
 from strop.verify import numeric
@@ -259,8 +257,7 @@ class Bench:
 
 
 def _difference(outputs: Path, reference: Path) -> float:
-    with np.load(outputs) as made, np.load(reference) as wanted:
-        return numeric.max_rel_error([made[key] for key in made.files], [wanted[key] for key in wanted.files])
+    return numeric.max_rel_error(written_arrays(outputs), written_arrays(reference))
 
 
 def machine(threads: int, peak: float) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from strop import zoo
 from strop.bench.contenders import CONTENDERS, WEIGHTS, Task, export_onnx, load_model
 from strop.bench.memory import weight_bytes
 from strop.core.problem import Problem
-from strop.core.process_memory import peak_rss_mb, resident_mb, trim
+from strop.core.process_memory import peak_rss_mb, resident_mb
 from strop.verify import numeric
 
 _PR_SET_PDEATHSIG = 1
@@ -71,7 +71,7 @@ def serve(order: dict[str, Any], requests: IO[str], answers: IO[str]) -> None:
 
 def outputs_of(contender: str) -> str:
     """The file with a contender's outputs. The parent compares them: that takes memory, which is nobody's here."""
-    return f"{contender}-outputs.npz"
+    return f"{contender}-outputs.npy"
 
 
 def describe(failure: BaseException) -> str:
@@ -132,14 +132,24 @@ def _prepare(task: Task) -> tuple[Callable[[], Any], dict[str, Any]]:
     call = compile_model()
     outputs = call()
     seconds = time.perf_counter() - begun
-    _write_outputs(task, outputs)
-    del outputs
-    trim()  # the copies that were written are no memory of the contender's
+    _write(outputs, task.folder / outputs_of(task.contender))
     return call, {"compile_s": 0.0 if task.contender == "eager" else seconds}
 
 
-def _write_outputs(task: Task, outputs: Any) -> None:
-    np.savez(task.folder / outputs_of(task.contender), *numeric.arrays(outputs))
+def _write(outputs: Any, file: Path) -> None:
+    """Without copies of them: what those leave in the allocator would be counted as the contender's."""
+    with file.open("wb") as stream:
+        for array in numeric.held_arrays(outputs):
+            np.save(stream, array)
+
+
+def written_arrays(file: Path) -> list[np.ndarray[Any, Any]]:
+    """The outputs that a contender has written."""
+    found = []
+    with file.open("rb") as stream:
+        while stream.peek(1):
+            found.append(np.load(stream))
+    return found
 
 
 def _turn(call: Callable[[], Any], seconds: float, calls: int) -> dict[str, Any]:

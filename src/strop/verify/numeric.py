@@ -18,6 +18,11 @@ def arrays(value: Any) -> list[np.ndarray[Any, Any]]:
     return [array for _, array in _leaves(value, "output")]
 
 
+def held_arrays(value: Any) -> list[np.ndarray[Any, Any]]:
+    """The same in the dtypes and the memory that the outputs have, where NumPy knows the dtype."""
+    return [array for _, array in _held(value, "output")]
+
+
 def max_rel_error(actual: Any, expected: Any) -> float:
     """The largest |actual − expected| / max|expected| over all outputs.
 
@@ -79,19 +84,23 @@ def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _leaves(value: Any, name: str) -> Iterator[Leaf]:
+    for place, array in _held(value, name):
+        yield place, array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _held(value: Any, name: str) -> Iterator[Leaf]:
     if value is None:
         return
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _leaves(item, f"{name}[{key!r}]")
+            yield from _held(item, f"{name}[{key!r}]")
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from _leaves(item, f"{name}[{index}]")
+            yield from _held(item, f"{name}[{index}]")
     elif hasattr(value, "detach"):
         tensor = value.detach().cpu()
-        floating = tensor.is_floating_point() or tensor.is_complex()
         array = (tensor.to_dense() if tensor.is_sparse else tensor).resolve_conj().resolve_neg()
-        yield name, array.double().numpy() if floating and not array.is_complex() else array.numpy()
+        short = array.is_floating_point() and array.element_size() < 4  # NumPy has no bfloat16 and no float8
+        yield name, array.double().numpy() if short else array.numpy()
     else:
-        array = np.asarray(value)
-        yield name, array.astype(np.float64) if array.dtype.kind == "f" else array
+        yield name, np.asarray(value)
