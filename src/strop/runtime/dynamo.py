@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch._aot_autograd.utils import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
 from torch._inductor import config as inductor_config
 from torch.fx import GraphModule, Node
@@ -77,7 +78,13 @@ class Backend:
         registry.load(self.journal)
         pieces: list[DynamoPiece] = []
         inference = partial(self._inference, pieces=pieces)
-        through = aot_autograd(fw_compiler=self._training, inference_compiler=inference)
+        training = TrainingGraphs(self)
+        through = aot_autograd(
+            fw_compiler=training.forward,
+            bw_compiler=training.backward,
+            partition_fn=training.partition,
+            inference_compiler=inference,
+        )
         name_draws(graph_module)
         whole = nullcontext() if _needs_gradients(graph_module, example_inputs) else keeping_composites()
         with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses
@@ -96,11 +103,6 @@ class Backend:
             piece.prepare(example_inputs)
         pieces.append(piece)
         return piece.boxed()
-
-    def _training(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        self.journal.add("fallback", _name(graph_module), "runs eager: gradients are needed")
-        boxed: Callable[..., Any] = make_boxed_func(graph_module.forward)
-        return boxed
 
 
 class DynamoPiece:
@@ -216,6 +218,30 @@ class DynamoPiece:
             tell = self.owner.journal.add if reason == self.left else self.owner.journal.warn
             tell("fallback", self._name, f"runs eager: {reason}")
 
+
+class TrainingGraphs:
+    """The forward and the backward graph of one training step."""
+
+    def __init__(self, owner: Backend) -> None:
+        self.owner = replace_winograd(owner)
+
+    def partition(self, joint: GraphModule, joint_inputs: Any, **settings: Any) -> tuple[GraphModule, GraphModule]:
+        return min_cut_rematerialization_partition(joint, joint_inputs, **settings)
+
+    def forward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        return self._piece(graph_module, example_inputs)
+
+    def backward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        return self._piece(graph_module, example_inputs)
+
+    def _piece(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        piece = DynamoPiece(self.owner, graph_module, ())
+        if not piece.symbolic:
+            piece.prepare(example_inputs)
+        return piece.boxed()
+
+def replace_winograd(owner):
+    return Backend(replace(owner.options, winograd=False), owner.journal, owner.build)
 
 def _needs_gradients(graph_module: GraphModule, example_inputs: Sequence[Any]) -> bool:
     """Whether AOTAutograd may trace a backward graph, through which no operator that is kept whole passes."""
