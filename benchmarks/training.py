@@ -23,10 +23,12 @@ from training_networks import NETWORKS, Training, network
 
 from strop.core.journal import Journal
 from strop.core.options import Options
+from strop.driver.artifact import Artifact
 from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.profile import TimedProgram
+from strop.runtime.step_program import StepMemory, StepProgram, with_params, worth_packing
 from strop.runtime.thread_count import usable_threads
 from strop.schedule.program import Plan
 
@@ -106,13 +108,17 @@ class ProfiledBackend(Backend):
     """A backend whose programs note how long each of their nests takes."""
 
     def __init__(self, options: Options) -> None:
-        super().__init__(options, Journal(), self._timed)
-        self.programs: list[tuple[Plan, TimedProgram]] = []
+        super().__init__(options, Journal())
+        self.build_step = self._timed
+        self.programs: list[tuple[Plan, TimedStep]] = []
 
-    def _timed(self, graph: Graph, options: Options, journal: Journal, threads: int) -> TimedProgram:
+    def _timed(
+        self, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal, threads: int
+    ) -> TimedStep:
         target = target_for(options)
-        stages = run_stages(graph, target, options, journal, usable_threads(threads, journal))
-        program = TimedProgram(generate(stages, target, journal, separate=True), options)
+        packed = worth_packing(graph, weights, target)
+        stages = run_stages(with_params(graph, packed), target, options, journal, usable_threads(threads, journal))
+        program = TimedStep(generate(stages, target, journal, separate=True), options, packed, memory)
         self.programs.append((stages.plan, program))
         return program
 
@@ -121,11 +127,22 @@ class ProfiledBackend(Backend):
         found = []
         for number, (plan, program) in enumerate(self.programs):
             idle = statistics.median(program.idle)
+            found.append((statistics.median(program.packing) / 1e3, str(number), "all weights", "pack"))
             for one, taken in zip(plan.sequence, program.nanoseconds):
                 what = getattr(one, "target", "") or getattr(getattr(one, "source", None), "note", "")
                 told = f"library: {what}" if hasattr(one, "target") else what
                 found.append((max(statistics.median(taken) - idle, 0) / 1e3, str(number), one.name, told))
         return found
+
+
+class TimedStep(StepProgram, TimedProgram):
+    """Half of a training step that notes how long each of its nests takes, and the packing of its weights."""
+
+    def __init__(self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory) -> None:
+        super().__init__(compiled, options, params, memory)
+        self.packing = [0]
+        if self._prepare is not None:
+            self._prepare = self._timed(self._prepare, self.packing)
 
 
 def profile(name: str, rounds: int, options: Options, limit: int) -> None:

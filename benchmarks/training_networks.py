@@ -38,7 +38,9 @@ def _classes(count: int, *shape: int) -> Callable[[Any], Tensor]:
 
 def _images(name: str, batch: int, size: int, seed: int = 0) -> Training:
     torch.manual_seed(seed)
-    return Training(zoo.load(name)[0].train(), (torch.randn(batch, 3, size, size),), _classes(1000, batch))
+    return Training(
+        zoo.load(name)[0].train().requires_grad_(), (torch.randn(batch, 3, size, size),), _classes(1000, batch)
+    )
 
 
 def mlp() -> Training:
@@ -122,12 +124,8 @@ def efficientnet_b0() -> Training:
     return _images("efficientnet_b0", 4, 128)
 
 
-NETWORKS: dict[str, Callable[[], Training]] = {
-    network.__name__: network
-    for network in (
-        mlp, dlrm, lstm, bert_small, vit_small, resnet18, unet, mobilenet_v2, efficientnet_b0, gpt2_4_layers,
-    )  # fmt: skip
-}
+_ALL = (mlp, dlrm, lstm, bert_small, vit_small, resnet18, unet, mobilenet_v2, efficientnet_b0, gpt2_4_layers)
+NETWORKS: dict[str, Callable[[], Training]] = {each.__name__: each for each in _ALL}
 
 
 def network(name: str, seed: int = 0) -> Training:

@@ -7,18 +7,15 @@ Outputs are fresh tensors. What derives from parameters is computed by `bind` in
 from __future__ import annotations
 
 import ctypes
-import weakref
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch._C._dynamo import guards
 
 from strop.codegen.module import PREPARE
-from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE, TABLE, team_bytes
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
@@ -29,21 +26,16 @@ from strop.frontend.torch.library_nodes import resolve
 from strop.frontend.torch.random_operators import is_random
 from strop.graph.ir import Graph
 from strop.runtime import jit, native_loop, reference
-from strop.runtime.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out, view
+from strop.runtime.frames import Arenas, BoundTensors, Frame, FramePool, OutOfRange, Place
+from strop.runtime.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out
 from strop.runtime.recompute import Recomputation
 from strop.runtime.release import Released, let_go, source
+from strop.runtime.tensor_pool import empty
 from strop.runtime.thread_count import usable_threads
-from strop.runtime.threads import Pool, in_child, pool
+from strop.runtime.threads import pool
 from strop.target import host
 
 Tensor = torch.Tensor
-#: a tensor in the arena or among packed weights: which of them, offset or slot, dtype, shape
-_Place = tuple[bool, int, str, tuple[int, ...]]
-_as_argument: Callable[[int], Any] = ctypes.c_void_p.from_param
-#: a new tensor of some shape, strides and dtype; the way of torch's own compiled code takes a third of the usual time
-_empty: Callable[..., Tensor] = getattr(guards, "_empty_strided_cpu", None) or (
-    lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype)
-)
 
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
@@ -89,113 +81,6 @@ def _check_runs_here(options: Options) -> None:
         raise Problem("STR402", f"code for `{there.name}` does not run on this machine", help=told)
 
 
-class OutOfRange(IndexError, RuntimeError):
-    """Eager raises the first for `x[i]` and embeddings, the second for `gather` and `scatter`."""
-
-
-@dataclass
-class _BoundTensors:
-    """Parameters as of one moment, and what was computed from them."""
-
-    tensors: dict[int, Tensor]  # those that steps read as they are, by their slots
-    packed: dict[int, tuple[Tensor, int]]  # memory and address of what was computed, by slots
-    made: list[Packed]  # which hold that memory: others of the module may use it, too
-
-
-class _Frame:
-    """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
-
-    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
-        self.bound: _BoundTensors | None = None
-        self.arena, self.arena_address = allocate(compiled.arena_bytes)
-        stride = compiled.scratch_bytes
-        self.scratch, scratch_address = allocate(stride * compiled.threads)
-        self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
-        self.status = array("q", [0])
-        self.crew, crew_address = allocate(team_bytes(compiled.threads))
-        self.crew.zero_()
-        self.table = (ctypes.c_void_p * TABLE)(
-            self.status.buffer_info()[0],
-            functions.parallel if functions else None,
-            functions.thread_num if functions else None,
-            functions.num_threads if functions else None,
-            scratch_address,
-            compiled.threads,
-            stride,
-            functions.give_way if functions else None,
-            crew_address,
-        )
-        self.arguments: tuple[Any, ...] = ()
-        self.views: dict[_Place, Tensor] = {}  # what library steps read
-
-    def bind(self, bound: _BoundTensors) -> None:
-        """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
-        for slot, tensor in bound.tensors.items():
-            self.slots[slot] = tensor.data_ptr()
-        for slot, (_, address) in bound.packed.items():
-            self.slots[slot] = address
-        self.arguments = self.with_arena(self.arena_address)
-        self.bound = bound
-        self.views.clear()
-
-    def view(self, place: _Place) -> Tensor:
-        found = self.views.get(place)
-        if found is None:
-            assert self.bound is not None
-            in_arena, at, dtype, shape = place
-            held, address = (self.arena, self.arena_address + at) if in_arena else self.bound.packed[at]
-            found = self.views[place] = view(held, address, dtype, shape)
-        return found
-
-    def with_arena(self, address: int) -> tuple[Any, ...]:
-        """What an entry is called with to run in some arena."""
-        return tuple(map(_as_argument, (ctypes.addressof(self.table), address, self.slots.buffer_info()[0])))
-
-
-class _Memory:
-    """What all calls of a program share: the parameters as they are now, and the frames that nobody uses."""
-
-    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
-        self.compiled = compiled
-        self.functions = functions
-        self.bound: _BoundTensors | None = None
-        self.frames: list[_Frame] = []
-        _memories.add(self)
-
-    def take(self, bound: _BoundTensors) -> _Frame:
-        """A frame for one call, to be given back to `frames`."""
-        try:
-            frame = self.frames.pop()
-        except IndexError:
-            frame = _Frame(self.compiled, self.functions)
-        if frame.bound is not bound:
-            frame.bind(bound)
-        return frame
-
-    def done(self, frame: _Frame) -> bool:
-        """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
-        where a nest watched values that are not finite."""
-        status = frame.status.tobytes()
-        frame.status[0] = 0
-        self.frames.append(frame)
-        if status[OUT_OF_RANGE]:
-            raise OutOfRange("index out of range in self")
-        return not status[NOT_FINITE]
-
-
-_memories: weakref.WeakSet[_Memory] = weakref.WeakSet()
-
-
-def _forget_frames() -> None:
-    """In a forked process: frames point to functions of a pool that is gone."""
-    for memory in _memories:
-        memory.functions = memory.functions and pool()
-        memory.frames.clear()
-
-
-in_child(_forget_frames)
-
-
 class NativeProgram:
     """Callable with the graph's inputs; returns its outputs, then the values of its mutations.
 
@@ -203,15 +88,21 @@ class NativeProgram:
     it such results are returned as they are.
     """
 
-    def __init__(self, compiled: Artifact, options: Options, direct: Callable[[], NativeProgram] | None = None) -> None:
+    def __init__(
+        self,
+        compiled: Artifact,
+        options: Options,
+        direct: Callable[[], NativeProgram] | None = None,
+        arenas: Arenas | None = None,
+    ) -> None:
         self.compiled = compiled
         self._draws = any(_draws(step) for step in compiled.steps)
         functions = pool() if compiled.threads > 1 or compiled.about.threaded else None
         self._library = jit.LoadedCode(compiled.code, target_for(options))
-        self._memory = _Memory(compiled, functions)
+        self._memory = FramePool(compiled, functions, arenas)
         self._again = Recomputation(direct if compiled.about.watches else None)
         self._prepare = self._entry(PREPARE) if compiled.sections else None
-        self._steps: list[Callable[[_Frame, dict[int, Tensor]], None]] = []
+        self._steps: list[Callable[[Frame, dict[int, Tensor]], None]] = []
         self._only = None
         match compiled.steps:
             case (NativeStep(entry),):
@@ -260,7 +151,7 @@ class NativeProgram:
             for position, address in zip(section.makes, one.addresses)
         }
         tensors = {compiled.params[i]: dense(source(params[i]).detach()) for i in compiled.direct}
-        self._memory.bound = _BoundTensors(tensors, packed, made)
+        self._memory.bound = BoundTensors(tensors, packed, made)
 
     def _pack(self, params: Sequence[Tensor], missing: Sequence[int]) -> dict[int, Packed]:
         """Run some sections of the parameter program. What is read one after the other lies side by side."""
@@ -273,7 +164,7 @@ class NativeProgram:
         order = sorted(position for i in missing for position in compiled.sections[i].makes)
         addresses, held = laid_out({position: compiled.packed[position].bytes for position in order})
         _temporary, temporary_address = allocate(compiled.temporary_bytes)
-        frame = _Frame(compiled, self._memory.functions)
+        frame = Frame(compiled, self._memory.functions)
         wanted = array("B", bytes(len(compiled.sections)))
         frame.slots[compiled.slots - 1] = wanted.buffer_info()[0]
         arguments = frame.with_arena(temporary_address)
@@ -308,7 +199,7 @@ class NativeProgram:
             slots[slot] = tensor.data_ptr()
         made: list[Tensor] = []
         for slot, shape, strides, dtype in self._fresh:
-            tensor = _empty(shape, strides, dtype)
+            tensor = empty(shape, strides, dtype)
             slots[slot] = tensor.data_ptr()
             made.append(tensor)
         if self._only is not None:
@@ -330,7 +221,7 @@ class NativeProgram:
         return _shortest(self._only, self._memory, self._again, *self._fresh[0])
 
     def _run_steps(
-        self, frame: _Frame, bound: _BoundTensors, inputs: Sequence[Tensor], made: Sequence[Tensor]
+        self, frame: Frame, bound: BoundTensors, inputs: Sequence[Tensor], made: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
         tensors: dict[int, Tensor] = dict(zip(self.compiled.inputs, inputs))
         tensors.update(bound.tensors)
@@ -340,7 +231,7 @@ class NativeProgram:
                 step(frame, tensors)
         return tuple(tensors[slot] for slot in self._results)
 
-    def _frame(self) -> tuple[_Frame, _BoundTensors]:
+    def _frame(self) -> tuple[Frame, BoundTensors]:
         bound = self._memory.bound
         assert bound is not None
         return self._memory.take(bound), bound
@@ -401,11 +292,11 @@ class NativeProgram:
 
     # ---- steps ----
 
-    def _step(self, step: NativeStep | LibraryStep) -> Callable[[_Frame, dict[int, Tensor]], None]:
+    def _step(self, step: NativeStep | LibraryStep) -> Callable[[Frame, dict[int, Tensor]], None]:
         if isinstance(step, NativeStep):
             entry = self._entry(step.entry)
 
-            def native(frame: _Frame, tensors: dict[int, Tensor]) -> None:
+            def native(frame: Frame, tensors: dict[int, Tensor]) -> None:
                 entry(*frame.arguments)
 
             return native
@@ -413,7 +304,7 @@ class NativeProgram:
         readers = [_reader(argument) for argument in step.inputs]
         run = reference.runner(step.node, views)
 
-        def call(frame: _Frame, tensors: dict[int, Tensor]) -> None:
+        def call(frame: Frame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
             for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
                 if not views:
@@ -428,7 +319,7 @@ class NativeProgram:
 
 def _shortest(
     entry: Any,
-    memory: _Memory,
+    memory: FramePool,
     again: Recomputation,
     place: int,
     shape: tuple[int, ...],
@@ -445,7 +336,7 @@ def _shortest(
         slots = frame.slots
         for slot, tensor in zip(places, inputs):
             slots[slot] = tensor.data_ptr()
-        result: Tensor = _empty(shape, strides, dtype)
+        result: Tensor = empty(shape, strides, dtype)
         slots[place] = result.data_ptr()
         entry(*frame.arguments)
         if frame.status[0]:
@@ -472,7 +363,7 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return torch.empty(shape, device="meta").stride()
 
 
-def _reader(argument: Argument) -> Callable[[_Frame, dict[int, Tensor]], Tensor]:
+def _reader(argument: Argument) -> Callable[[Frame, dict[int, Tensor]], Tensor]:
     where, type = argument.place, argument.type
     if isinstance(where, ConstantValues):
         made = tensor_of(where.data, type)
@@ -481,5 +372,5 @@ def _reader(argument: Argument) -> Callable[[_Frame, dict[int, Tensor]], Tensor]
         slot = where.slot
         return lambda frame, tensors: tensors[slot]
     at = where.offset if isinstance(where, InArena) else where.slot
-    place: _Place = (isinstance(where, InArena), at, type.dtype, type.shape)
+    place: Place = (isinstance(where, InArena), at, type.dtype, type.shape)
     return lambda frame, tensors: frame.view(place)

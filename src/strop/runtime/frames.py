@@ -1,0 +1,181 @@
+"""Memory of calls: a frame is what one call needs for itself, a pool keeps the frames that no call uses.
+
+Native code runs without the GIL, so that two Python threads may call a program at once: each takes a frame of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE, TABLE, team_bytes
+from strop.driver.artifact import Artifact
+from strop.runtime.packed import Packed, allocate, view
+from strop.runtime.threads import Pool, in_child, pool
+
+Tensor = torch.Tensor
+#: a tensor in the arena or among packed weights: which of them, offset or slot, dtype, shape
+Place = tuple[bool, int, str, tuple[int, ...]]
+_as_argument: Callable[[int], Any] = ctypes.c_void_p.from_param
+
+
+class OutOfRange(IndexError, RuntimeError):
+    """Eager raises the first for `x[i]` and embeddings, the second for `gather` and `scatter`."""
+
+
+@dataclass
+class BoundTensors:
+    """Parameters as of one moment, and what was computed from them."""
+
+    tensors: dict[int, Tensor]  # those that steps read as they are, by their slots
+    packed: dict[int, tuple[Tensor, int]]  # memory and address of what was computed, by slots
+    made: list[Packed]  # which hold that memory: others of the module may use it, too
+
+
+class Arenas:
+    """Arenas that several programs share, each at least as large as the largest that any of them needs."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._unused: list[tuple[Tensor, int, int]] = []  # with their sizes
+
+    def reserve(self, size: int) -> None:
+        self._size = max(self._size, size)
+
+    def take(self) -> tuple[Tensor, int, int]:
+        try:
+            while (found := self._unused.pop())[2] < self._size:
+                pass
+            return found
+        except IndexError:
+            return (*allocate(self._size), self._size)
+
+    def give_back(self, arena: tuple[Tensor, int, int]) -> None:
+        self._unused.append(arena)
+
+
+class Frame:
+    """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
+
+    def __init__(self, compiled: Artifact, functions: Pool | None, own_arena: bool = True) -> None:
+        self.bound: BoundTensors | None = None
+        self.arena, self.arena_address = allocate(compiled.arena_bytes if own_arena else 0)
+        self.borrowed: tuple[Tensor, int, int] | None = None  # an arena that goes back after the call
+        self.wanted = array("B")  # a byte for each section of the parameter program, where it runs in every call
+        stride = compiled.scratch_bytes
+        self.scratch, scratch_address = allocate(stride * compiled.threads)
+        self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
+        self.status = array("q", [0])
+        self.crew, crew_address = allocate(team_bytes(compiled.threads))
+        self.crew.zero_()
+        self.table = (ctypes.c_void_p * TABLE)(
+            self.status.buffer_info()[0],
+            functions.parallel if functions else None,
+            functions.thread_num if functions else None,
+            functions.num_threads if functions else None,
+            scratch_address,
+            compiled.threads,
+            stride,
+            functions.give_way if functions else None,
+            crew_address,
+        )
+        self.arguments: tuple[Any, ...] = ()
+        self.views: dict[Place, Tensor] = {}  # what library steps read
+
+    def bind(self, bound: BoundTensors) -> None:
+        """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
+        for slot, tensor in bound.tensors.items():
+            self.slots[slot] = tensor.data_ptr()
+        for slot, (_, address) in bound.packed.items():
+            self.slots[slot] = address
+        self.arguments = self.with_arena(self.arena_address)
+        self.bound = bound
+        self.views.clear()
+
+    def borrow(self, arena: tuple[Tensor, int, int]) -> None:
+        """Run in another arena, for one call."""
+        self.borrowed = arena
+        if arena[1] != self.arena_address:
+            self.arena, self.arena_address = arena[:2]
+            self.arguments = self.with_arena(self.arena_address)
+            self.views.clear()
+
+    def view(self, place: Place) -> Tensor:
+        found = self.views.get(place)
+        if found is None:
+            assert self.bound is not None
+            in_arena, at, dtype, shape = place
+            held, address = (self.arena, self.arena_address + at) if in_arena else self.bound.packed[at]
+            found = self.views[place] = view(held, address, dtype, shape)
+        return found
+
+    def with_arena(self, address: int) -> tuple[Any, ...]:
+        """What an entry is called with to run in some arena."""
+        return tuple(map(_as_argument, (ctypes.addressof(self.table), address, self.slots.buffer_info()[0])))
+
+
+class FramePool:
+    """What all calls of a program share: the parameters as they are now, and the frames that nobody uses."""
+
+    def __init__(self, compiled: Artifact, functions: Pool | None, arenas: Arenas | None = None) -> None:
+        self.compiled = compiled
+        self.functions = functions
+        self.arenas = arenas
+        if arenas is not None:
+            arenas.reserve(compiled.arena_bytes)
+        self.bound: BoundTensors | None = None
+        self.frames: list[Frame] = []
+        _memories.add(self)
+
+    def take(self, bound: BoundTensors) -> Frame:
+        """A frame for one call, to be given back to `frames`."""
+        try:
+            frame = self.frames.pop()
+        except IndexError:
+            frame = Frame(self.compiled, self.functions)
+        if frame.bound is not bound:
+            frame.bind(bound)
+        return frame
+
+    def take_own(self, equip: Callable[[Frame], None]) -> Frame:
+        """A frame in an arena that several programs share; a new one is equipped first."""
+        assert self.arenas is not None
+        try:
+            frame = self.frames.pop()
+        except IndexError:
+            frame = Frame(self.compiled, self.functions, own_arena=False)
+            equip(frame)
+        frame.borrow(self.arenas.take())
+        return frame
+
+    def done(self, frame: Frame) -> bool:
+        """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
+        where a nest watched values that are not finite."""
+        status = frame.status.tobytes()
+        frame.status[0] = 0
+        if frame.borrowed is not None and self.arenas is not None:
+            self.arenas.give_back(frame.borrowed)
+            frame.borrowed = None
+        self.frames.append(frame)
+        if status[OUT_OF_RANGE]:
+            raise OutOfRange("index out of range in self")
+        return not status[NOT_FINITE]
+
+
+_memories: weakref.WeakSet[FramePool] = weakref.WeakSet()
+
+
+def _forget_frames() -> None:
+    """In a forked process: frames point to functions of a pool that is gone."""
+    for memory in _memories:
+        memory.functions = memory.functions and pool()
+        memory.frames.clear()
+
+
+in_child(_forget_frames)
