@@ -204,6 +204,12 @@ CODES: dict[str, Explanation] = {
         "hand name the nodes and nests of one captured graph. Nothing in the file is executed; the session that was "
         "asked to read it is left as it was.",
     ),
+    "STR307": Explanation(
+        "a training step does not fit its memory budget",
+        "`memory` is a number of bytes that forward may keep for backward; parameters and inputs do not count. "
+        "Random draws (dropout) are never computed again, so what they made has to be kept, whatever the budget. The "
+        "message says how little the step can keep.",
+    ),
     "STR401": Explanation(
         "LLVM refused the code",
         "The generated LLVM IR did not parse or verify. The message holds LLVM's own words and the nest concerned. "

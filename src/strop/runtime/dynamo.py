@@ -36,7 +36,7 @@ from strop.graph.ir import Graph
 from strop.runtime.dynamo_piece import DynamoPiece
 from strop.runtime.specializations import Build, RunnableProgram
 from strop.runtime.step_program import StepBuild, StepMemory, build_step
-from strop.runtime.training import TrainingGraphs
+from strop.runtime.training import TrainingGraphs, decompositions
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
 JOURNAL = Journal()
@@ -74,15 +74,17 @@ class Backend:
         registry.load(self.journal)
         pieces: list[DynamoPiece] = []
         inference = partial(self._inference, pieces=pieces)
+        trained = _needs_gradients(graph_module, example_inputs)
         training = TrainingGraphs(self)
         through = aot_autograd(
             fw_compiler=training.forward,
             bw_compiler=training.backward,
             partition_fn=training.partition,
             inference_compiler=inference,
+            decompositions=decompositions() if trained else {},
         )
         name_draws(graph_module)
-        whole = nullcontext() if _needs_gradients(graph_module, example_inputs) else keeping_composites()
+        whole = nullcontext() if trained else keeping_composites()
         with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses
             compiled = through(graph_module, example_inputs)
         return graph_module.forward if pieces and all(piece.left for piece in pieces) else compiled

@@ -11,20 +11,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+import torch
+from torch import SymInt, Tensor
+from torch._decomp import get_decompositions
+from torch._functorch.partitioners import _extract_fwd_bwd_modules, min_cut_rematerialization_partition
 from torch.fx import GraphModule
 
+from strop.core.passes import Pass
+from strop.core.problem import Problem
+from strop.driver.pipeline import target_for
+from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs
 from strop.graph.ir import Graph
-from strop.runtime.dynamo_piece import DynamoPiece, restride
+from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
 from strop.runtime.outputs import Output
 from strop.runtime.specializations import RunnableProgram, Specialization
 from strop.runtime.step_program import StepMemory
+from strop.schedule.rematerialization import plan_partition
 
 if TYPE_CHECKING:
     from strop.runtime.dynamo import Backend
 
 Boxed = Callable[[list[Any]], Any]
+_aten = torch.ops.aten
+#: operators whose parts are worth keeping or computing again by themselves, as their own writing in others
+TAKEN_APART = (_aten._native_batch_norm_legit_functional.default, _aten.native_batch_norm_backward.default)
+
+
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    return dict(get_decompositions(TAKEN_APART))
 
 
 class TrainingGraphs:
@@ -44,14 +58,42 @@ class TrainingGraphs:
         num_fwd_outputs: int,
         static_lifetime_input_indices: Sequence[int] | None = None,
     ) -> tuple[GraphModule, GraphModule]:
+        """Divide a joint graph; by our own choice of what is kept, unless torch has to be left to its own."""
         self.results = num_fwd_outputs
         self.weights = _weights(joint, static_lifetime_input_indices or ())
+        owner, name = self.owner, name_of(joint)
+        reason = is_plain(joint)
+        if not reason:
+            try:
+                with owner.journal.step("partition", model=name):
+                    return self._divided(joint)
+            except Problem as problem:
+                if problem.code in ("STR301", "STR302", "STR307"):  # what the caller asked for cannot be
+                    raise
+                reason = str(problem)
+            except ValueError as error:  # no cut is finite
+                reason = str(error)
+        owner.journal.add("fallback", name, f"divided by torch's own partition: {reason}")
         return min_cut_rematerialization_partition(
             joint,
             joint_inputs,
             num_fwd_outputs=num_fwd_outputs,
             static_lifetime_input_indices=list(static_lifetime_input_indices or ()),
         )
+
+    def _divided(self, joint: GraphModule) -> tuple[GraphModule, GraphModule]:
+        options, journal = self.owner.options, self.owner.journal
+        joint.graph.eliminate_dead_code()
+        conversion = joint_from_fx(joint, self.results)
+        edits = Pass.parse_all(options.partition)
+        made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
+        kept = kept_nodes(conversion, joint, made.handed_over)
+        sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]
+        forward, backward = _extract_fwd_bwd_modules(joint, kept, sizes, num_fwd_outputs=self.results)
+        lost = lost_inputs(joint, backward)
+        if lost:
+            raise Problem("STR107", f"an operator that would be computed again reads `{lost}`, which forward writes to")
+        return forward, backward
 
     def forward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
         return self._compiled(TrainingPiece(self, graph_module, self.results), example_inputs)
