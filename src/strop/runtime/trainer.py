@@ -18,6 +18,8 @@ from torch.utils import _pytree as pytree
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
+from strop.frontend.torch.origin import user_frame
+from strop.graph.ir import Origin
 from strop.runtime.dynamo import Backend
 
 
@@ -80,6 +82,7 @@ def _as_problems() -> Iterator[None]:
         raise
     except (exc.Unsupported, exc.UserError) as unsupported:
         lines = [line.strip() for line in str(unsupported).splitlines() if line.strip()]
+        where = Origin(*user_frame(str(unsupported)))
         raise Problem("STR101", f"Dynamo cannot trace the model whole: {lines[0] if lines else 'no reason given'}",
-                      help="rewrite what is named there, or pass partial=True: the pieces are compiled",
+                      where=where, help="rewrite what is named there, or pass partial=True: the pieces are compiled",
                       ) from unsupported  # fmt: skip
