@@ -139,6 +139,9 @@ def _template(text: ast.expr, op: str) -> str:
 
 #: what the levels of passes are called on the page, and what is said about each
 _LEVELS = {
+    "partition": ("What a training step keeps", """
+        `graph/passes/partition.py`. These transform a joint graph of forward and backward (`graph/joint.py`), before
+        its halves become programs. The option `partition` takes them as text; they come after the planner's own."""),
     "graph": ("The operator graph", """
         Level 1 (`graph/passes/rewrites.py`). A family of rules is applied until none of them applies; `at` applies one
         rule at one node."""),

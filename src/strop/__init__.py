@@ -2,6 +2,7 @@
 
     fast = strop.compile(model, (x,))             # an nn.Module in, an nn.Module out
     run = strop.compile("model.onnx")             # an ONNX file: run({"x": array})
+    fast = strop.compile(model, (x,), training=True)  # forward and backward
     fast = torch.compile(model, backend="strop")  # registered with torch, no import needed
     found = strop.scan("src")                     # what could run as a graph, and why not: .functions, .findings
 
@@ -42,6 +43,7 @@ def compile(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     partial: bool = False,
+    training: bool = False,
     options: Options | None = None,
     journal: Journal | None = None,
     **settings: Any,
@@ -53,6 +55,9 @@ def compile(
     not given comes from the environment. A model that cannot be exported raises a `strop.Problem` that names the line;
     with `partial=True`, Dynamo splits it instead and the pieces are compiled.
 
+    With `training=True`, calls that need gradients are compiled as well, forward and backward; `memory` ("fastest",
+    "balanced" or a number of bytes) decides what is kept between the two.
+
     The model may be the path of an ONNX file, or its content. The result is then also callable by name,
     `run({"x": array})`; its first variant is compiled at once if `args`, `shapes` (`{"x": (1, 3, 224, 224)}`) or the
     file itself tell the shapes of its inputs, else at the first call.
@@ -61,7 +66,9 @@ def compile(
     from strop.runtime.compile_model import compile as compile_module
 
     options = Options.given(options, **settings)
-    return compile_module(model, args, kwargs, shapes=shapes, partial=partial, options=options, journal=journal)
+    return compile_module(
+        model, args, kwargs, shapes=shapes, partial=partial, training=training, options=options, journal=journal
+    )
 
 
 def scan(*paths: str | PathLike[str], cache: bool | None = None, **settings: Any) -> Scan:

@@ -218,6 +218,12 @@ CODES: dict[str, Explanation] = {
         "message names the symbols. Give each a number with `graph.bind({'n': 8})` and compile the graph that it "
         "returns, once per set of shapes.",
     ),
+    "STR308": Explanation(
+        "a training step does not fit its memory budget",
+        "`memory` is a number of bytes that forward may keep for backward; parameters and inputs do not count. "
+        "Random draws (dropout) are never computed again, so what they made has to be kept, whatever the budget. The "
+        "message says how little the step can keep.",
+    ),
     "STR401": Explanation(
         "LLVM refused the code",
         "The generated LLVM IR did not parse or verify. The message holds LLVM's own words and the nest concerned. "

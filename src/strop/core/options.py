@@ -2,6 +2,7 @@
 
 STROP_THREADS=2  STROP_NUMERICS=exact  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4
 STROP_TARGET=znver3
+STROP_MEMORY=balanced
 STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB  STROP_EXTENSIONS=0
 """
 
@@ -24,6 +25,8 @@ MEASURE_SECONDS = 60.0
 MOST_THREADS = 1024
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 Numerics = Literal["default", "exact", "fast"]
+#: what a training step keeps between forward and backward: what is fastest, the least that costs little time, or bytes
+Memory = Literal["fastest", "balanced"] | int
 #: where an algorithm may be used: nowhere, where an analysis of the graph allows it, or wherever it is faster
 Use = Literal["never", "checked", "always"]
 
@@ -37,7 +40,8 @@ ALGORITHMS: Mapping[str, Mapping[Numerics, Use]] = {
 #: those for matrix products, which `torch.set_float32_matmul_precision` speaks of
 PRODUCTS = ("strassen", "pairs", "compact")
 #: options that change no code; `threads` is None or a number, and what it comes to is a part of the cache key by itself
-NOT_IN_CODE = frozenset(("threads", "cache", "check", "max_variants"))
+#: (what training keeps decides the graphs of its halves, which are a part of it, too)
+NOT_IN_CODE = frozenset(("threads", "cache", "check", "max_variants", "memory", "partition"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Options:
     check: bool = False  #: verify the IR after every step; nothing is read from the cache then
     release: bool = False  #: give up parameters that were packed: less memory, no way back to eager mode
     max_variants: int = 8  #: shapes compiled per module; past that, calls run eager and say so
+    memory: Memory = "fastest"  #: what training keeps for backward: "fastest", "balanced", or at most so many bytes
+    partition: str = ""  #: passes by hand on what training keeps: `keep{value=…} recompute{value=…}`
     target: str | None = None  #: a shipped machine description, or its plan in this CPU's code (`znver4@host`)
     measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
 
@@ -79,6 +85,11 @@ class Options:
         for name in ("pack", "strips", "cache", "check", "release"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.memory not in ("fastest", "balanced") and (not _is_int(self.memory) or int(self.memory) < 0):
+            raise Problem("STR001", f"memory must be fastest, balanced or a number of bytes, got {self.memory!r}")
+        if not isinstance(self.partition, str):
+            raise Problem("STR001", f"partition must be the text of passes, got {self.partition!r}",
+                          help='partition="keep{value=layer1.relu}"')  # fmt: skip
         for name in ALGORITHMS:
             if not isinstance(getattr(self, name), bool | None):
                 raise Problem("STR001", f"{name} must be True, False or None, got {getattr(self, name)!r}")
@@ -102,7 +113,9 @@ class Options:
             found["measure"] = _seconds("STROP_MEASURE", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
-        for name in ("target", "layouts", "numerics"):
+        if text := environ.get("STROP_MEMORY", ""):
+            found["memory"] = int(text) if text.isdecimal() else text
+        for name in ("target", "layouts", "numerics", "partition"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = text
         return cls(**{**found, **given})

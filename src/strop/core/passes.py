@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Literal, get_args
 from strop.core.extensions import Extension, described, is_foreign, put, refused, registry
 from strop.core.problem import Problem
 
-#: what passes transform: the operator graph, how its nodes are lowered, what planners have to keep to, all nests, the
-#: loops of one nest, which nests are interleaved, and where tensors lie in memory
-Level = Literal["graph", "lowering", "constraints", "nests", "loops", "windows", "memory"]
+#: what passes transform: what a training step keeps, the operator graph, how its nodes are lowered, what planners have
+#: to keep to, all nests, the loops of one nest, which nests are interleaved, and where tensors lie in memory
+Level = Literal["partition", "graph", "lowering", "constraints", "nests", "loops", "windows", "memory"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 

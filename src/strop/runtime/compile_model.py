@@ -40,6 +40,7 @@ def compile(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     partial: bool = False,
+    training: bool = False,
     options: Options | None = None,
     journal: Journal | None = None,
     trace: Trace | None = None,
@@ -49,13 +50,18 @@ def compile(
 
     `args` and `kwargs` are example inputs: their shapes and dtypes decide the first variant, others are compiled when
     they first occur. A model that cannot be captured whole raises a `Problem`; with `partial`, Dynamo splits it instead
-    and the pieces are compiled. The path of an ONNX file (or what was read from one) goes to `runtime.onnx.model`.
+    and the pieces are compiled. With `training`, calls that need gradients are compiled, too (`runtime.trainer`), and
+    first: what is needed without gradients is compiled when it is first called. The path of an ONNX file (or what was
+    read from one) goes to `runtime.onnx.model`.
     """
     options = (options or Options.from_environment()).under(torch.get_float32_matmul_precision())
     journal = journal or Journal()
     registry.load(journal)
     if is_onnx(model):
         require_onnx()
+        if training:
+            raise Problem("STR001", "`training` needs an nn.Module: an ONNX model has no parameters that learn",
+                          help="build the model in PyTorch, or compile the file without training=True")  # fmt: skip
         from strop.runtime.onnx.model import compile_onnx
 
         given_onnx = kwargs if kwargs and not args else args
@@ -66,6 +72,8 @@ def compile(
         model = model.original
     given, named = _checked(model, args, kwargs)
     dispatcher = Dispatcher(model, options, journal, trace or default_trace, build or default_build)
+    if training:
+        return _trained(dispatcher, given, named, partial)
     try:
         dispatcher.prepare(given, named)
     except Problem as problem:
@@ -79,9 +87,30 @@ def compile(
     return CompiledModule(dispatcher)
 
 
-def unpickled(model: nn.Module, options: Options) -> CompiledModule:
-    """A compiled module from its original; code is made (or read from the cache) at the first call."""
-    return CompiledModule(Dispatcher(model, options, Journal(), default_trace, default_build))
+def _trained(dispatcher: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any], partial: bool) -> CompiledModule:
+    from strop.runtime.trainer import Trainer
+
+    trainer = Trainer(dispatcher.model, dispatcher.options, dispatcher.journal, partial)
+    try:
+        trainer.prepare(args, kwargs)
+    except Problem as problem:
+        told = diagnosed(problem, dispatcher.model, args, kwargs)
+        if told is problem:
+            raise
+        raise told from problem
+    dispatcher.trainer = trainer
+    return CompiledModule(dispatcher)
+
+
+def unpickled(model: nn.Module, options: Options, partial: bool | None = None) -> CompiledModule:
+    """A compiled module from its original; code is made (or read from the cache) at the first call. `partial` is None
+    where calls that need gradients run eager."""
+    dispatcher = Dispatcher(model, options, Journal(), default_trace, default_build)
+    if partial is not None:
+        from strop.runtime.trainer import Trainer
+
+        dispatcher.trainer = Trainer(model, options, dispatcher.journal, partial)
+    return CompiledModule(dispatcher)
 
 
 def is_onnx(model: object) -> bool:

@@ -8,7 +8,7 @@ functorch, tracing), since those keys are part of the C++ check. Everything else
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,6 +43,21 @@ class LetsGo(Protocol):
 
     def let_go(self) -> None:
         """Hold them in no other place any more."""
+
+
+class Trains(Protocol):
+    """Serves the calls of a module that need gradients."""
+
+    partial: bool
+
+    def wanted(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether a call needs gradients."""
+
+    def on(self, model: nn.Module) -> Trains:
+        """The same for another module."""
+
+    def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Results with gradients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +115,7 @@ class Dispatcher:
         self.store = PackedStore()
         self.hot: Hot | None = None
         self.left: Left | None = None
+        self.trainer: Trains | None = None  # None: calls that need gradients run eager
         self._eager_forms: dict[Hashable, str] = {}  # forms of the module, and dtypes, that run eager for any shape
         self._name = type(model).__name__
         self._settled = -1  # the epoch in which everything was released that can be
@@ -137,6 +153,8 @@ class Dispatcher:
         if is_forked() and ALONE not in self._said:
             self._said.add(ALONE)
             self.journal.add("note", self._name, ALONE)
+        if self.trainer is not None and self.trainer.wanted(args, kwargs) and not _surroundings():
+            return self.trainer(args, kwargs)
         found = self._serve(args, kwargs)
         if isinstance(found, str):
             return self._eager(found, args, kwargs)

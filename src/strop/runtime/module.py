@@ -151,12 +151,16 @@ class CompiledModule(nn.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
         like = self._dispatcher
         model = copy.deepcopy(self._original, memo)
-        return CompiledModule(Dispatcher(model, like.options, like.journal, like.trace, like.build))
+        dispatcher = Dispatcher(model, like.options, like.journal, like.trace, like.build)
+        dispatcher.trainer = like.trainer.on(model) if like.trainer is not None else None
+        return CompiledModule(dispatcher)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from strop.runtime.compile_model import unpickled
 
-        return unpickled, (self._original, self._dispatcher.options)
+        trainer = self._dispatcher.trainer
+        partial = trainer.partial if trainer is not None else None
+        return unpickled, (self._original, self._dispatcher.options, partial)
 
     def extra_repr(self) -> str:
         return f"compiled from {type(self._original).__name__}, variants: {len(self._dispatcher.variants)}"

@@ -21,6 +21,7 @@ from strop.driver.pipeline import IDLE
 from strop.loops.calls import Call
 from strop.loops.lowered import LibraryCall
 from strop.loops.volume import flop, volume
+from strop.runtime.frames import Arenas
 from strop.runtime.program import NativeProgram
 from strop.schedule.program import Plan
 from strop.schedule.window_chain import InterleavedCalls
@@ -110,8 +111,14 @@ def _line(row: ProfileRow) -> str:
 class TimedProgram(NativeProgram):
     """A program that notes how long each of its steps takes."""
 
-    def __init__(self, compiled: Artifact, options: Options) -> None:
-        super().__init__(compiled, options)
+    def __init__(
+        self,
+        compiled: Artifact,
+        options: Options,
+        direct: Callable[[], NativeProgram] | None = None,
+        arenas: Arenas | None = None,
+    ) -> None:
+        super().__init__(compiled, options, direct, arenas)
         self._only = None
         self.clock = time.thread_time_ns if compiled.threads == 1 else time.perf_counter_ns
         self.nanoseconds: list[list[int]] = [[] for _ in compiled.steps]

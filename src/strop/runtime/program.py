@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch._C._dynamo import guards
 
 from strop.codegen.module import PREPARE
 from strop.core.journal import Journal
@@ -27,19 +26,16 @@ from strop.frontend.torch.library_nodes import resolve
 from strop.frontend.torch.random_operators import is_random
 from strop.graph.ir import Graph
 from strop.runtime import jit, native_loop, reference
+from strop.runtime.frames import Arenas, BoundTensors, CallFrame, FramePool, OutOfRange, Place
 from strop.runtime.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out
-from strop.runtime.program_memory import BoundTensors, CallFrame, OutOfRange, ProgramMemory, StepPlace
 from strop.runtime.recompute import Recomputation
 from strop.runtime.release import Released, let_go, source
+from strop.runtime.tensor_pool import empty
 from strop.runtime.thread_count import usable_threads
 from strop.runtime.threads import pool
 from strop.target import host
 
 Tensor = torch.Tensor
-#: a new tensor of some shape, strides and dtype; the way of torch's own compiled code takes a third of the usual time
-_empty: Callable[..., Tensor] = getattr(guards, "_empty_strided_cpu", None) or (
-    lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype)
-)
 
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
@@ -52,8 +48,8 @@ def build(graph: Graph, options: Options, journal: Journal, threads: int) -> Nat
 def without_winograd(
     graph: Graph, options: Options, journal: Journal, threads: int
 ) -> Callable[[], NativeProgram] | None:
-    """How to make the program that recomputes calls in which Winograd convolutions meet NaN or infinity; None where
-    the parameters that it needs have been released."""
+    """How to make the program that serves calls in which Winograd's convolutions meet what is not finite; None where
+    the parameters that it would need are given up."""
     if options.release:
         return None
 
@@ -78,7 +74,7 @@ def compiled_for(
 
 
 def _check_runs_here(options: Options) -> None:
-    """Code for another CPU family does not load; instructions that this CPU lacks would crash the process."""
+    """Code for another family of CPUs would not even load; vectors that this one lacks would end the process."""
     here, there = host.described_host(), target_for(options)
     if not there.runs_on(here):
         told = f"strop compile MODEL --target {there.name} says what it should take there"
@@ -92,12 +88,18 @@ class NativeProgram:
     it such results are returned as they are.
     """
 
-    def __init__(self, compiled: Artifact, options: Options, direct: Callable[[], NativeProgram] | None = None) -> None:
+    def __init__(
+        self,
+        compiled: Artifact,
+        options: Options,
+        direct: Callable[[], NativeProgram] | None = None,
+        arenas: Arenas | None = None,
+    ) -> None:
         self.compiled = compiled
         self._draws = any(_draws(step) for step in compiled.steps)
         functions = pool() if compiled.threads > 1 or compiled.about.threaded else None
         self._library = jit.LoadedCode(compiled.code, target_for(options))
-        self._memory = ProgramMemory(compiled, functions)
+        self._memory = FramePool(compiled, functions, arenas)
         self._again = Recomputation(direct if compiled.about.watches else None)
         self._prepare = self._entry(PREPARE) if compiled.sections else None
         self._steps: list[Callable[[CallFrame, dict[int, Tensor]], None]] = []
@@ -197,7 +199,7 @@ class NativeProgram:
             slots[slot] = tensor.data_ptr()
         made: list[Tensor] = []
         for slot, shape, strides, dtype in self._fresh:
-            tensor = _empty(shape, strides, dtype)
+            tensor = empty(shape, strides, dtype)
             slots[slot] = tensor.data_ptr()
             made.append(tensor)
         if self._only is not None:
@@ -247,21 +249,16 @@ class NativeProgram:
 
     def into(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """As a call, with inputs and results at addresses that the caller owns."""
-        only, frame = self._only, self._frame_at(inputs, outputs)
+        only, (frame, _) = self._only, self._frame()
         assert only is not None
-        only(*frame.arguments)
-        if not self._memory.done(frame) and (direct := self._again.bound()) is not None:
-            direct.into(inputs, outputs)
-
-    def _frame_at(self, inputs: Sequence[int], outputs: Sequence[int]) -> CallFrame:
-        """A frame for one call whose inputs and results are at these addresses."""
-        frame, _ = self._frame()
         slots = frame.slots
         for slot, address in zip(self.compiled.inputs, inputs):
             slots[slot] = address
         for (slot, _, _), address in zip(self._outputs, outputs):
             slots[slot] = address
-        return frame
+        only(*frame.arguments)
+        if not self._memory.done(frame) and (direct := self._again.bound()) is not None:
+            direct.into(inputs, outputs)
 
     @property
     def slots_of_inputs(self) -> Sequence[int]:
@@ -280,8 +277,13 @@ class NativeProgram:
 
     def repeat(self, inputs: Sequence[int], outputs: Sequence[int], work: Sequence[int]) -> int:
         """As `into`, round after round (see `rounds`): the number of the round after the last one."""
-        only, frame = self._only, self._frame_at(inputs, outputs)
+        only, (frame, _) = self._only, self._frame()
         assert only is not None
+        slots = frame.slots
+        for slot, address in zip(self.compiled.inputs, inputs):
+            slots[slot] = address
+        for (slot, _, _), address in zip(self._outputs, outputs):
+            slots[slot] = address
         entry = ctypes.cast(only, ctypes.c_void_p).value
         table = (ctypes.c_int64 * len(work))(*work)
         done = native_loop.driver()(entry, *frame.arguments, ctypes.addressof(table))
@@ -317,7 +319,7 @@ class NativeProgram:
 
 def _shortest(
     entry: Any,
-    memory: ProgramMemory,
+    memory: FramePool,
     again: Recomputation,
     place: int,
     shape: tuple[int, ...],
@@ -334,7 +336,7 @@ def _shortest(
         slots = frame.slots
         for slot, tensor in zip(places, inputs):
             slots[slot] = tensor.data_ptr()
-        result: Tensor = _empty(shape, strides, dtype)
+        result: Tensor = empty(shape, strides, dtype)
         slots[place] = result.data_ptr()
         entry(*frame.arguments)
         if frame.status[0]:
@@ -370,5 +372,5 @@ def _reader(argument: Argument) -> Callable[[CallFrame, dict[int, Tensor]], Tens
         slot = where.slot
         return lambda frame, tensors: tensors[slot]
     at = where.offset if isinstance(where, InArena) else where.slot
-    place: StepPlace = (isinstance(where, InArena), at, type.dtype, type.shape)
+    place: Place = (isinstance(where, InArena), at, type.dtype, type.shape)
     return lambda frame, tensors: frame.view(place)

@@ -194,6 +194,9 @@ class Specialization:
                     raise
             return self._bound[threads]
 
+    def is_compiled(self, threads: int) -> bool:
+        return threads in self._bound
+
     def _renew(self, program: RunnableProgram, snapshot: Snapshot, epoch: int) -> None:
         """What the graph itself writes to are inputs of it, so its packed weights outlive its writes."""
         with self._lock:

@@ -23,6 +23,7 @@ from strop.core.options import Options
 from strop.core.passes import VERIFIERS, Pass, Verdict, no
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
+from strop.graph.passes import partition
 from strop.graph.passes import rewrites as graph_passes
 from strop.graph.verify import verify as verify_graph
 from strop.loops.calls import Call, PlannedStep
@@ -46,6 +47,7 @@ from strop.target.description import Target
 
 #: every module of passes, which are found by name once these are imported
 PASSES = (
+    partition,
     graph_passes,
     primitives,
     loop_modes,
@@ -196,6 +198,8 @@ class Program:
 
     def _late(self, one: Pass) -> str:
         """Why a pass comes too late or too early; empty where it does not."""
+        if one.level == "partition":
+            return "it decides what a training step keeps, before its halves become programs (option `partition`)"
         if one.level in ("graph", "lowering"):
             return "the graph was lowered already" if self.lowered is not None else ""
         if self.lowered is None:

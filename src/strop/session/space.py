@@ -96,7 +96,9 @@ def possibilities(stages: dict[str, Program], levels: Sequence[Level], at: str =
 
 
 def _ir(stages: dict[str, Program], level: Level) -> object:
-    """What passes by hand of a level are applied to."""
+    """What passes by hand of a level are applied to; a session has no backward graph, so nothing is partitioned."""
+    if level == "partition":
+        return None
     if level == "graph":
         return stages["simplify"].graph
     if level == "lowering":

@@ -75,6 +75,9 @@ class Conversion:
     outputs: tuple[GraphOutput | PlainOutput, ...]  # one for each output of the FX graph that is not a mutation
     constants: Mapping[str, torch.Tensor]  # lifted tensors too large for a `constant`: the key of their param → value
     fallbacks: Mapping[str, str]  # library node → why it is one
+    traced: Graph  # the graph in torch's spelling of contractions, one value for one of FX
+    values: Mapping[str, Any]  # the values of FX nodes in it, by the names of these
+    drawn: frozenset[str]  # the nodes that draw random numbers
 
 
 def from_fx(
@@ -129,6 +132,8 @@ class _Converter:
         self.mutations: dict[Node, Node] = {}
         self.leaves: dict[torch.fx.Node, Any] = {}
         self.last_random: Node | None = None
+        self.drawn: set[str] = set()
+        self.values: dict[str, Any] = {}
         self.fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.traced: dict[str, torch.fx.GraphModule | None] = {}
 
@@ -168,11 +173,13 @@ class _Converter:
         graph = Graph(tuple(inputs), (*params, *self.kept_params), tuple(outputs), mutations)
         if self.last_random is not None and self.last_random not in graph.nodes:
             graph = replace(graph, outputs=(*outputs, self.last_random))  # it moves the generator on
+        traced = graph
         graph = unfold_batches(graph)
         graph = replace(graph, params=tuple(p for p in graph.params if _is_needed(p, graph)))
         reached = {node.name for node in graph.nodes}
         fallbacks = {name: why for name, why in self.fallbacks.items() if name in reached}
-        return Conversion(graph, tuple(names), tuple(slots), self.kept, fallbacks)
+        drawn = frozenset(self.drawn)
+        return Conversion(graph, tuple(names), tuple(slots), self.kept, fallbacks, traced, self.values, drawn)
 
     def run(self, module: torch.fx.GraphModule, arguments: Sequence[Any], inner: bool = False) -> Any:
         """Convert every node of one FX graph; `inner` graphs keep the origin of the call that they expand."""
@@ -184,6 +191,8 @@ class _Converter:
             elif node.op == "get_attr":
                 values[node] = self.attribute(module, str(node.target))
             elif node.op == "output":
+                if not inner:
+                    self.values = {key.name: value for key, value in values.items()}
                 return tree_map(lambda v: values[inplace.owner(v)] if isinstance(v, torch.fx.Node) else v, node.args[0])
             else:
                 if not inner:
@@ -402,6 +411,7 @@ class _Converter:
             items = iter([self.b.node("item", (node,), type, index=i) for i, type in enumerate(types)])
         made = [None if leaf is None else next(items) for leaf in leaves]
         if random:
+            self.drawn.add(node.name)
             self.last_random = next(leaf for leaf in made if leaf is not None)
         return tree_unflatten(made, spec)
 

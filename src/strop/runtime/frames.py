@@ -1,4 +1,7 @@
-"""The memory of a native program's calls: parameters as they are now, and frames with an arena, scratch and tables."""
+"""Memory of calls: a frame is what one call needs for itself, a pool keeps the frames that no call uses.
+
+Native code runs without the GIL, so that two Python threads may call a program at once: each takes a frame of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+import torch
 
 from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE, TABLE, team_bytes
 from strop.driver.artifact import Artifact
 from strop.runtime.packed import Packed, allocate, view
 from strop.runtime.threads import Pool, in_child, pool
 
+Tensor = torch.Tensor
 #: a tensor in the arena or among packed weights: which of them, offset or slot, dtype, shape
-StepPlace = tuple[bool, int, str, tuple[int, ...]]
+Place = tuple[bool, int, str, tuple[int, ...]]
 _as_argument: Callable[[int], Any] = ctypes.c_void_p.from_param
 
 
@@ -34,12 +38,36 @@ class BoundTensors:
     made: list[Packed]  # which hold that memory: others of the module may use it, too
 
 
+class Arenas:
+    """Arenas that several programs share, each at least as large as the largest that any of them needs."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._unused: list[tuple[Tensor, int, int]] = []  # with their sizes
+
+    def reserve(self, size: int) -> None:
+        self._size = max(self._size, size)
+
+    def take(self) -> tuple[Tensor, int, int]:
+        try:
+            while (found := self._unused.pop())[2] < self._size:
+                pass
+            return found
+        except IndexError:
+            return (*allocate(self._size), self._size)
+
+    def give_back(self, arena: tuple[Tensor, int, int]) -> None:
+        self._unused.append(arena)
+
+
 class CallFrame:
     """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
 
-    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
+    def __init__(self, compiled: Artifact, functions: Pool | None, own_arena: bool = True) -> None:
         self.bound: BoundTensors | None = None
-        self.arena, self.arena_address = allocate(compiled.arena_bytes)
+        self.arena, self.arena_address = allocate(compiled.arena_bytes if own_arena else 0)
+        self.borrowed: tuple[Tensor, int, int] | None = None  # an arena that goes back after the call
+        self.wanted = array("B")  # a byte for each section of the parameter program, where it runs in every call
         stride = compiled.scratch_bytes
         self.scratch, scratch_address = allocate(stride * compiled.threads)
         self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
@@ -58,7 +86,7 @@ class CallFrame:
             crew_address,
         )
         self.arguments: tuple[Any, ...] = ()
-        self.views: dict[StepPlace, Tensor] = {}  # what library steps read
+        self.views: dict[Place, Tensor] = {}  # what library steps read
 
     def bind(self, bound: BoundTensors) -> None:
         """Point to other parameters. The entry's arguments are converted here, once: for each call it takes 0.1 µs."""
@@ -70,7 +98,15 @@ class CallFrame:
         self.bound = bound
         self.views.clear()
 
-    def view(self, place: StepPlace) -> Tensor:
+    def borrow(self, arena: tuple[Tensor, int, int]) -> None:
+        """Run in another arena, for one call."""
+        self.borrowed = arena
+        if arena[1] != self.arena_address:
+            self.arena, self.arena_address = arena[:2]
+            self.arguments = self.with_arena(self.arena_address)
+            self.views.clear()
+
+    def view(self, place: Place) -> Tensor:
         found = self.views.get(place)
         if found is None:
             assert self.bound is not None
@@ -84,12 +120,15 @@ class CallFrame:
         return tuple(map(_as_argument, (ctypes.addressof(self.table), address, self.slots.buffer_info()[0])))
 
 
-class ProgramMemory:
+class FramePool:
     """What all calls of a program share: the parameters as they are now, and the frames that nobody uses."""
 
-    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
+    def __init__(self, compiled: Artifact, functions: Pool | None, arenas: Arenas | None = None) -> None:
         self.compiled = compiled
         self.functions = functions
+        self.arenas = arenas
+        if arenas is not None:
+            arenas.reserve(compiled.arena_bytes)
         self.bound: BoundTensors | None = None
         self.frames: list[CallFrame] = []
         _memories.add(self)
@@ -104,18 +143,32 @@ class ProgramMemory:
             frame.bind(bound)
         return frame
 
+    def take_own(self, equip: Callable[[CallFrame], None]) -> CallFrame:
+        """A frame in an arena that several programs share; a new one is equipped first."""
+        assert self.arenas is not None
+        try:
+            frame = self.frames.pop()
+        except IndexError:
+            frame = CallFrame(self.compiled, self.functions, own_arena=False)
+            equip(frame)
+        frame.borrow(self.arenas.take())
+        return frame
+
     def done(self, frame: CallFrame) -> bool:
         """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
         where a nest watched values that are not finite."""
         status = frame.status.tobytes()
         frame.status[0] = 0
+        if frame.borrowed is not None and self.arenas is not None:
+            self.arenas.give_back(frame.borrowed)
+            frame.borrowed = None
         self.frames.append(frame)
         if status[OUT_OF_RANGE]:
             raise OutOfRange("index out of range in self")
         return not status[NOT_FINITE]
 
 
-_memories: weakref.WeakSet[ProgramMemory] = weakref.WeakSet()
+_memories: weakref.WeakSet[FramePool] = weakref.WeakSet()
 
 
 def _forget_frames() -> None:

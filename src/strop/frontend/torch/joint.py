@@ -1,0 +1,157 @@
+"""From AOTAutograd's joint FX graph to our own, and from what is kept there back to FX nodes.
+
+The halves that are compiled are cut out of the FX graph, by its nodes: sizes that are only known at a call, the order
+of saved tensors and checks of their versions are AOTAutograd's business, and eager mode can run either half. So the
+values that may be kept are those that FX has a node for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Graph as FxGraph
+from torch.fx import GraphModule
+from torch.fx import Node as FxNode
+
+from strop.frontend.torch.normalize import from_fx
+from strop.graph.ir import Node
+from strop.graph.joint import LEAVES, JointGraph
+from strop.graph.operators import VIEWS
+
+
+@dataclass(frozen=True)
+class JointConversion:
+    """A joint graph, and the FX nodes that its values stand for."""
+
+    joint: JointGraph
+    nodes: Mapping[str, str]  # a value's name → the name of the FX node that makes it
+    values: Mapping[str, Node]  # the name of an FX node that backward may read → the value that it makes
+
+
+def joint_from_fx(module: GraphModule, results: int) -> JointConversion:
+    """Convert a joint graph whose first outputs are the `results` of forward; sizes that vary have their hints."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    examples = [_example(node.meta["val"]) for node in placeholders]
+    copied = GraphModule(module, _copy(module.graph))
+    conversion = from_fx(copied, examples)
+    late = _late(module.graph)
+    nodes: dict[str, str] = {}
+    values: dict[str, Node] = {}
+    for node in module.graph.nodes:
+        value = conversion.values.get(node.name)
+        if node.op != "call_function" or node in late or not isinstance(value, Node) or _is_number(node):
+            continue
+        values[node.name] = value
+    known = {*values.values()}
+    for name, value in values.items():
+        base = _base(value)
+        if value.op not in LEAVES and (base is value or (base not in known and base.op not in LEAVES)):
+            nodes.setdefault(value.name, name)
+    tangents = sum(is_tangent(node) for node in placeholders if isinstance(node.meta["val"], torch.Tensor))
+    returned = module.graph.output_node().args[0]
+    assert isinstance(returned, (list, tuple))
+    tensors = sum(isinstance(output, FxNode) and not _is_number(output) for output in returned[:results])
+    written = frozenset(conversion.values[node.name].name for node in written_inputs(module))
+    joint = JointGraph.of(conversion.traced, tensors, tangents, frozenset(nodes), conversion.drawn, written)
+    return JointConversion(joint, nodes, values)
+
+
+def _base(value: Node) -> Node:
+    """What a view shows: keeping that keeps the view."""
+    while value.op in VIEWS:
+        value = value.inputs[0]
+    return value
+
+
+def written_inputs(module: GraphModule) -> list[FxNode]:
+    """The placeholders that get a new value when forward has run."""
+    described = module.graph.output_node().meta["desc"]
+    targets = [one.mutated_input for one in described if hasattr(one, "mutated_input")]
+    return [node for node in module.graph.nodes if node.op == "placeholder" and node.meta["desc"] in targets]
+
+
+def is_plain(module: GraphModule) -> str:
+    """Why a joint graph is left to torch's own partition; empty where it is not."""
+    if "desc" not in module.graph.output_node().meta:
+        return "this version of torch does not say which inputs are written to"
+    for node in module.graph.nodes:
+        if node.op == "placeholder" and not isinstance(node.meta.get("val"), torch.Tensor | int | torch.SymInt):
+            return f"`{node.name}` is no tensor"
+        if "recompute" in node.meta:
+            return "the model says by checkpoints what is recomputed"
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            return f"`{node.target}` holds a graph of its own"
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            return f"`{node.target}` writes to its argument"
+    return ""
+
+
+def is_tangent(node: FxNode) -> bool:
+    return node.op == "placeholder" and "tangents" in str(node.target)
+
+
+def lost_inputs(module: GraphModule, backward: GraphModule) -> str:
+    """An input that forward writes to and the backward graph needs as it was, though nothing of the joint graph's
+    backward reads it: an operator that is computed again takes it. Empty where there is none."""
+    late = _late(module.graph)
+    needed = {node.name for node in backward.graph.nodes if node.op == "placeholder"}
+    lost = (n.name for n in written_inputs(module) if n.name in needed and not any(user in late for user in n.users))
+    return next(lost, "")
+
+
+def early_nodes(module: GraphModule) -> list[FxNode]:
+    """The nodes that depend on no tangent."""
+    late = _late(module.graph)
+    return [node for node in module.graph.nodes if node not in late and node.op != "output"]
+
+
+def _late(graph: FxGraph) -> set[FxNode]:
+    late: set[FxNode] = set()
+    for node in graph.nodes:
+        if is_tangent(node) or any(used in late for used in node.all_input_nodes):
+            late.add(node)
+    return late
+
+
+def _copy(graph: FxGraph) -> FxGraph:
+    """With metadata of its own, into which shapes are written."""
+    made = FxGraph()
+    returned = made.graph_copy(graph, {}, return_output_node=False)
+    made.output(returned)
+    return made
+
+
+def _is_number(node: FxNode) -> bool:
+    return not isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _example(value: Any) -> Any:
+    """A tensor or a number as it was when the graph was traced."""
+    if not isinstance(value, torch.Tensor):
+        return _hint(value)
+    shape, strides = (tuple(map(_hint, sizes)) for sizes in (value.shape, value.stride()))
+    return torch.empty_strided(shape, strides, dtype=value.dtype, device="meta")
+
+
+def _hint(value: Any) -> Any:
+    return int(value.node.hint) if isinstance(value, torch.SymInt) else value
+
+
+def kept_nodes(conversion: JointConversion, module: GraphModule, kept: Sequence[Node]) -> list[FxNode]:
+    """The FX nodes of values that are kept, and all tensors that the step is given: backward may read any of them.
+
+    Arguments that an operator of backward takes and does not look at are kept as well: the new running statistics of a
+    batch norm, say, which are there anyway.
+    """
+    wanted = {conversion.nodes[node.name] for node in kept}
+    late = _late(module.graph)
+    for node in module.graph.nodes:
+        value = conversion.values.get(node.name)
+        unread = value is not None and value.op not in LEAVES and value not in conversion.joint.reach
+        if unread and any(user in late for user in node.users):
+            wanted.add(node.name)
+    primals = [n for n in module.graph.nodes if n.op == "placeholder" and not is_tangent(n) and not _is_number(n)]
+    return [*primals, *(node for node in module.graph.nodes if node.name in wanted)]

@@ -1,0 +1,167 @@
+"""Training through the Dynamo backend: one graph of forward and backward, divided in two and compiled.
+
+AOTAutograd traces the joint graph, asks `TrainingGraphs.partition` to divide it, and calls what `forward` and
+`backward` make of the halves. The halves stay FX graphs that eager mode can run: where one of them cannot be compiled,
+the other still is, and what passes between them is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import SymInt, Tensor
+from torch._decomp import get_decompositions
+from torch._functorch.partitioners import _extract_fwd_bwd_modules, min_cut_rematerialization_partition
+from torch.fx import GraphModule
+
+from strop.core.passes import Pass
+from strop.core.problem import Problem
+from strop.driver.pipeline import target_for
+from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs
+from strop.graph.ir import Graph
+from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
+from strop.runtime.outputs import Output
+from strop.runtime.specializations import RunnableProgram, Specialization
+from strop.runtime.step_program import StepMemory
+from strop.schedule.rematerialization import plan_partition
+
+if TYPE_CHECKING:
+    from strop.runtime.dynamo import Backend
+
+Boxed = Callable[[list[Any]], Any]
+_aten = torch.ops.aten
+#: operators whose parts are worth keeping or computing again by themselves, as their own writing in others
+TAKEN_APART = (_aten._native_batch_norm_legit_functional.default, _aten.native_batch_norm_backward.default)
+
+
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    return dict(get_decompositions(TAKEN_APART))
+
+
+class TrainingGraphs:
+    """The forward and the backward graph of one training step, and the memory that their programs share."""
+
+    def __init__(self, owner: Backend) -> None:
+        self.owner = owner
+        self.memory = StepMemory()
+        self.weights: frozenset[str] = frozenset()
+        self.results = 0  # of the forward graph's outputs, those that are not kept for the backward graph
+
+    def partition(
+        self,
+        joint: GraphModule,
+        joint_inputs: Any,
+        *,
+        num_fwd_outputs: int,
+        static_lifetime_input_indices: Sequence[int] | None = None,
+    ) -> tuple[GraphModule, GraphModule]:
+        """Divide a joint graph; by our own choice of what is kept, unless torch has to be left to its own."""
+        self.results = num_fwd_outputs
+        self.weights = _weights(joint, static_lifetime_input_indices or ())
+        owner, name = self.owner, name_of(joint)
+        reason = is_plain(joint)
+        if not reason:
+            try:
+                with owner.journal.step("partition", model=name):
+                    return self._divided(joint)
+            except Problem as problem:
+                if problem.code in ("STR301", "STR302", "STR308"):  # what the caller asked for cannot be
+                    raise
+                reason = str(problem)
+            except ValueError as error:  # no cut is finite
+                reason = str(error)
+        owner.journal.add("fallback", name, f"divided by torch's own partition: {reason}")
+        return min_cut_rematerialization_partition(
+            joint,
+            joint_inputs,
+            num_fwd_outputs=num_fwd_outputs,
+            static_lifetime_input_indices=list(static_lifetime_input_indices or ()),
+        )
+
+    def _divided(self, joint: GraphModule) -> tuple[GraphModule, GraphModule]:
+        options, journal = self.owner.options, self.owner.journal
+        joint.graph.eliminate_dead_code()
+        conversion = joint_from_fx(joint, self.results)
+        edits = Pass.parse_all(options.partition)
+        made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
+        kept = kept_nodes(conversion, joint, made.handed_over)
+        sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]
+        forward, backward = _extract_fwd_bwd_modules(joint, kept, sizes, num_fwd_outputs=self.results)
+        lost = lost_inputs(joint, backward)
+        if lost:
+            raise Problem("STR107", f"an operator that would be computed again reads `{lost}`, which forward writes to")
+        return forward, backward
+
+    def forward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
+        return self._compiled(TrainingPiece(self, graph_module, self.results), example_inputs)
+
+    def backward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
+        return self._compiled(TrainingPiece(self, graph_module, 0), example_inputs)
+
+    def _compiled(self, piece: TrainingPiece, example_inputs: Sequence[Any]) -> Boxed:
+        if not piece.symbolic:
+            piece.prepare(example_inputs)
+        return piece.boxed()
+
+
+class TrainingPiece(DynamoPiece):
+    """The forward or the backward graph of a step. All that it takes changes from call to call, weights included.
+
+    The first `results` outputs are the caller's, with the strides that were traced. Others are kept for the backward
+    graph, or gradients, of which nobody expects certain strides: they are contiguous.
+    """
+
+    def __init__(self, step: TrainingGraphs, graph_module: GraphModule, results: int) -> None:
+        super().__init__(step.owner, graph_module, ())
+        self.step = step
+        self.results = results
+        tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
+        self.weights = [i for i, node in enumerate(tensors) if node.name in step.weights]
+        self.unbound = self.parameters.look([])
+        self._fixed: Specialization | None = None  # the only variant, where all shapes are known
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        fixed, threads = self._fixed, self.threads
+        if fixed is None or not fixed.is_compiled(threads):
+            found = self._ready(args)
+            if isinstance(found, str):
+                return self._eager(found, args)
+            fixed = found
+        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        return fixed.run(fixed.ready(threads, self.unbound), tensors, self.unbound)
+
+    def _ready(self, args: tuple[Any, ...]) -> Specialization | str:
+        variant = self._compiled(args, args)
+        if isinstance(variant, Specialization) and not self.symbolic:
+            self._fixed = variant
+        return variant
+
+    def _build(self, graph: Graph, threads: int) -> RunnableProgram:
+        owner = self.owner
+        # gradients do not stand the error of Winograd's convolutions: 1e-2 of a gradient's scale on ResNet-18
+        options = replace(owner.options, winograd=False)
+        return owner.build_step(graph, self.weights, self.step.memory, options, owner.journal, threads)
+
+    def _output(self, place: int, leaf: Any, output: Output) -> Output:
+        return super()._output(place, leaf, output) if place < self.results else output
+
+    def _eager(self, reason: str, args: tuple[Any, ...]) -> Any:
+        return super()._eager(reason, tuple(map(self._as_traced, self.placeholders, args)))
+
+    @staticmethod
+    def _as_traced(placeholder: Any, value: Any) -> Any:
+        """A tensor with the strides that the graph's views were traced for: those of what was kept may be others."""
+        traced = placeholder.meta.get("val")
+        if not isinstance(value, Tensor) or not isinstance(traced, Tensor):
+            return value
+        strides = tuple(map(int, traced.stride()))
+        return value if value.stride() == strides else restride(tuple(value.shape), strides)(value)
+
+
+def _weights(joint: GraphModule, places: Sequence[int]) -> frozenset[str]:
+    """The placeholders that are parameters or buffers: what they hold changes once in a step."""
+    primals = [node for node in joint.graph.nodes if node.op == "placeholder" and "tangents" not in str(node.target)]
+    return frozenset(primals[place].name for place in places)

@@ -1,0 +1,73 @@
+"""Training beside eager: the same model twice, one of them compiled, and what has to be equal afterwards."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from strop.core.journal import Journal
+from strop.core.options import Options
+from strop.runtime.dynamo import Backend
+
+#: of a tensor's scale, the largest element of either
+TOLERANCE = 1e-4
+
+
+class Pair:
+    """A model behind the backend beside an eager twin."""
+
+    def __init__(self, model: nn.Module, **options: Any) -> None:
+        torch._dynamo.reset()
+        self.model, self.twin = model, copy.deepcopy(model)
+        self.journal = Journal()
+        self.fast: Any = torch.compile(model, backend=Backend(Options(**options), self.journal))
+
+    def both(self, run: Callable[[Any], Any], seed: int = 0) -> tuple[Any, Any]:
+        """What a function makes of either model, under the same seed."""
+        found = []
+        for model in (self.fast, self.twin):
+            torch.manual_seed(seed)
+            found.append(run(model))
+        return found[0], found[1]
+
+    def step(self, *inputs: Tensor, seed: int = 0) -> None:
+        """Forward and backward of both, and all that they leave behind compared."""
+        same(*self.both(lambda model: _backward(model(*inputs)), seed))
+        self.compare()
+
+    def compare(self) -> None:
+        for (name, mine), theirs in zip(self.model.named_parameters(), self.twin.parameters()):
+            assert (mine.grad is None) == (theirs.grad is None), name
+            if mine.grad is not None and theirs.grad is not None:
+                same(mine.grad, theirs.grad, name)
+        for (name, mine), theirs in zip(self.model.named_buffers(), self.twin.buffers()):
+            same(mine, theirs, name)
+
+    @property
+    def reasons(self) -> str:
+        """Why something ran eager."""
+        return " ".join(event.message for event in self.journal.of("fallback") if "runs eager" in event.message)
+
+
+def _backward(result: Any) -> Any:
+    loss = result if isinstance(result, Tensor) else result[0]
+    loss.float().square().mean().backward()
+    return loss.detach()
+
+
+def same(found: Any, wanted: Any, name: str = "") -> None:
+    """Equal up to a share of the tensor's scale."""
+    if not isinstance(found, Tensor):
+        assert found == wanted, name
+        return
+    found, wanted = (t.to_dense() if t.is_sparse else t for t in (found, wanted))
+    assert found.shape == wanted.shape and found.dtype == wanted.dtype, name
+    if not wanted.numel():
+        return
+    scale = wanted.double().abs().max().item() or 1.0
+    error = (found.double() - wanted.double()).abs().max().item()
+    assert error <= TOLERANCE * scale, f"{name}: {error} of {scale}"
