@@ -29,7 +29,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from strop.codegen.module import Functions
 from strop.core.cache import Cache
 from strop.core.journal import Event, Journal
 from strop.core.options import Options
@@ -127,7 +126,6 @@ class Session:
         """Compile, or find the program in the cache. `threads` goes before what the options say; `spec` tells how the
         model can be made again (`package.module:factory`), for scripts."""
         self.original, self.inputs, self.kwargs, self.spec = module, tuple(inputs), dict(kwargs or {}), spec
-        self._functions = Functions()
         self.hooks = Hooks()
         self.options = Options.given(options)
         if threads is not None:
@@ -351,7 +349,6 @@ class Session:
     def branch(self) -> Session:
         """Another session of the same model that goes on from here; each leaves the other as it is."""
         other = Session(self.original, self.inputs, self.kwargs, self.options, spec=self.spec)
-        other._functions = self._functions
         other._unedited = self._unedited or self.stages
         other.__dict__.update(stages=other._unedited)
         if self._edits:
@@ -408,7 +405,8 @@ class Session:
         unedited, heard = self._unedited or self.stages, Journal()
         stages = pipeline.replanned(unedited, heard, edits, self.hooks)
         target = pipeline.target_for(self.options)
-        compiled = pipeline.generate(stages, target, heard, known=self._functions)
+        known = pipeline.functions_of(unedited, self.compiled, target)
+        compiled = pipeline.generate(stages, target, heard, known=known)
         assert self._program is not None
         direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
@@ -429,7 +427,8 @@ class Session:
             raise Problem("STR001", "there is nothing to time")
         target = pipeline.target_for(self.options)
         with self.journal.step("profile"):
-            compiled = pipeline.generate(self.stages, target, self.journal, separate=True)
+            known = pipeline.functions_of(self.stages, self.compiled, target)
+            compiled = pipeline.generate(self.stages, target, self.journal, separate=True, known=known)
             timed = TimedProgram(compiled, self.options)
             snapshot = ModuleState(self.original).current()
             variant = Specialization(self._traced, lambda graph, threads: timed)
