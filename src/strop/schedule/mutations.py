@@ -16,8 +16,9 @@ from strop.core.problem import Problem
 from strop.cost.model import Cost, estimate, guess
 from strop.loops.ir import Nest
 from strop.loops.passes.blocking import RFactor
+from strop.loops.passes.modes import Unroll, Vectorise, ready
 from strop.loops.passes.packing import Pack, PrefetchNext
-from strop.loops.passes.primitives import Reorder, Sink, Split, Unroll, Vectorise, ready
+from strop.loops.passes.primitives import Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder
 from strop.target.description import Target
 

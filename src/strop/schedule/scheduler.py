@@ -15,8 +15,9 @@ from strop.cost.model import guess
 from strop.loops.calls import Call, PlannedStep, canonicalise
 from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.lowered import LibraryCall, Lowered
+from strop.loops.passes.modes import ready
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
-from strop.loops.passes.primitives import Reset, ready
+from strop.loops.passes.primitives import Reset
 from strop.schedule.builder import ScheduleBuilder
 from strop.schedule.default import schedule
 from strop.schedule.read_packed import ReadPacked, reading_packed, worth_reading_packed
