@@ -13,7 +13,7 @@ _NAMES = {"int": "an integer", "str": "a name", "bool": "true or false", "float"
 
 def misfit(kind: type[Any], values: Mapping[str, object]) -> str:
     """Which value is of another kind than its field, in words; empty where all fit."""
-    known = _annotations(kind)
+    known = _annotations(kind)  # type: ignore[arg-type]
     for name, value in values.items():
         if name in known and not _fits(value, known[name]):
             return f"`{name}` is {_told(known[name])}, got {value!r:.60}"
@@ -44,7 +44,7 @@ def _fits(value: object, annotation: Any) -> bool:
         return len(value) == len(parts) and all(map(_fits, value, parts))
     if annotation in (int, float):
         return isinstance(value, int if annotation is int else int | float) and not isinstance(value, bool)
-    return not isinstance(annotation, type) or annotation is object or isinstance(value, annotation)
+    return annotation is Any or not isinstance(annotation, type) or isinstance(value, annotation)
 
 
 def _told(annotation: Any) -> str:

@@ -91,10 +91,9 @@ class SavedSession:
         try:
             yield
         except Problem as problem:
-            written = (
-                f"it was saved by Strop {self.strop:.20}, this is {__version__}" if self.strop != __version__ else ""
-            )
-            help = "; ".join(filter(None, (problem.help, written))) or "session.space() lists what can be applied"
+            other = f"it was saved by Strop {self.strop:.20}, this is {__version__}"
+            said = (problem.help, other if self.strop != __version__ else "")
+            help = "; ".join(filter(None, said)) or "session.space() lists what can be applied"
             raise Problem(problem.code, f"`{path}`: {problem.message}", where=problem.where, help=help) from problem
 
     def session_options(self) -> Options:

@@ -357,12 +357,11 @@ class Session:
         the file is executed. The module that it names is imported."""
         saved = SavedSession.read(Path(path))
         with saved.told(path):
-            edits = saved.passes
+            edits, options = saved.passes, saved.session_options()
         if module is None and not saved.model:
             raise Problem(
                 "STR306", f"`{path}` does not say how its model is made", help="give the model and its inputs"
             )
-        options = saved.session_options()
         made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
         if made._program is None or made._captured.key != saved.graph:
             raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",
@@ -451,7 +450,7 @@ def _require_memory(compiled: Artifact) -> None:
     needed += compiled.scratch_bytes * compiled.threads
     present = physical_bytes()
     if present is not None and needed > present:
-        raise Problem("STR301", f"the program would take {needed / 2**30:.1f} GB; the machine has {present / 2**30:.1f}",
+        raise Problem("STR301", f"the program would take {needed >> 20} MB; the machine has {present >> 20}",
                       help="session.preview(...) shows what a pass would change")  # fmt: skip
 
 

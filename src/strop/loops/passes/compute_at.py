@@ -42,9 +42,9 @@ class ComputeAt(NestsPass):
     def space(cls, ir: Lowered) -> Iterator[ComputeAt]:
         """Each nest inside each outer loop of the only nest that reads what it writes."""
         readers: dict[Buffer, list[Nest]] = {}
-        for step in ir.nests:
-            for buffer in reads(step) if isinstance(step, Nest) else ():
-                readers.setdefault(buffer, []).append(step)
+        for nest in (step for step in ir.nests if isinstance(step, Nest)):
+            for buffer in nest.reads:
+                readers.setdefault(buffer, []).append(nest)
         for step in ir.nests:
             found = readers.get(step.writes[0], []) if isinstance(step, Nest) and len(step.writes) == 1 else []
             for loop in found[0].loops if len(found) == 1 else ():
