@@ -150,7 +150,7 @@ _LEVELS = {
         Level 3 and 4 (`loops/passes/fusion.py`, `loops/passes/layouts.py`, `loops/passes/compute_at.py`). Layouts are
         compositions of the steps in `loops/layout.py`: split, reorder, fuse, pad, unfold."""),
     "loops": ("The loops of one nest", """
-        Level 4 (`primitives.py`, `modes.py`, `blocking.py` and `packing.py` of `loops/passes/`). Every schedule is a
+        Level 4 (`primitives.py`, `loop_modes.py`, `blocking.py` and `packing.py` of `loops/passes/`). Every schedule is a
         list of these. `print(session.nests)` shows them below each nest that they made."""),
     "windows": ("Nests that take turns", "Level 4 (`schedule/sliding_window.py`)."),
     "memory": ("Places in memory", "Level 4 (`schedule/memory.py`)."),

@@ -8,7 +8,7 @@ from torch import nn
 
 from codegen.machines import runnable
 from strop.core.options import Options
-from strop.loops.passes.modes import Parallelise
+from strop.loops.passes.loop_modes import Parallelise
 from strop.session import Session
 
 

@@ -13,8 +13,8 @@ from strop.cost.model import BOUNDS, estimate, guess
 from strop.cost.simulate import pace
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store
-from strop.loops.passes.modes import Unroll, Vectorise
-from strop.loops.passes.modes import schedule as apply
+from strop.loops.passes.loop_modes import Unroll, Vectorise
+from strop.loops.passes.primitives import schedule as apply
 from strop.loops.passes.packing import Pack
 from strop.loops.passes.primitives import Reorder, Sink, Split
 from strop.schedule.default import schedule

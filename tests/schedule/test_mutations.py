@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schedule.test_sampling import batch, evaluate, main_nest, norm, pointwise, product, window
-from strop.loops.passes.modes import ready
+from strop.loops.passes.loop_modes import ready
 from strop.schedule.builder import ScheduleBuilder
 from strop.schedule.default import schedule
 from strop.schedule.explain import nest as explain_nest

@@ -18,7 +18,7 @@ from strop.graph.passes.simplify import simplify
 from strop.loops.ir import Nest
 from strop.loops.lower.graph import lower
 from strop.loops.passes.fusion import Hoist
-from strop.loops.passes.modes import ready
+from strop.loops.passes.loop_modes import ready
 from strop.schedule.fuse import fuse
 from strop.schedule.layouts import choose_layouts
 from strop.schedule.sampling import MOST_COPIES, Schedule, copies, draw, sample

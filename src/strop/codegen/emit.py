@@ -19,7 +19,7 @@ from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TAB
 from strop.codegen.unroll_order import by_place
 from strop.loops.index import Index
 from strop.loops.ir import REDUCTIONS, Apply, Buffer, Const, Expr, Load, Loop, Nest, Number, Store, loads, neutral
-from strop.loops.passes.modes import in_parts, step_parts
+from strop.loops.passes.loop_modes import in_parts, step_parts
 from strop.target.description import Target, narrowest
 
 STACK_LIMIT = 8192  # bytes of scratch that may live on a thread's stack

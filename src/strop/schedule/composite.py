@@ -6,7 +6,7 @@ from strop.core.dtypes import BYTES
 from strop.loops.analysis import Contraction, contraction, heavy
 from strop.loops.ir import Load, Loop, Nest, Store, loads
 from strop.loops.passes.blocking import RFactor
-from strop.loops.passes.modes import Unroll, Vectorise
+from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.packing import Pack
 from strop.loops.passes.primitives import Serpentine, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, by_stride, fuse_all

@@ -10,7 +10,7 @@ from strop.loops.analysis import Contraction, accesses, contraction, fusable, sh
 from strop.loops.index import Quotient, Remainder
 from strop.loops.ir import Load, Loop, Nest, index_loads, loads
 from strop.loops.passes.blocking import RFactor
-from strop.loops.passes.modes import Unroll, Vectorise
+from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.packing import Pack, PrefetchNext, loops_around
 from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, balance, fuse_all

@@ -11,7 +11,7 @@ from math import prod
 
 from strop.loops.analysis import contraction, heavy, work
 from strop.loops.ir import Loop, Nest, loads
-from strop.loops.passes.modes import Parallelise, Vectorise, in_parts, leading, step_parts
+from strop.loops.passes.loop_modes import Parallelise, Vectorise, in_parts, leading, step_parts
 from strop.loops.passes.primitives import Reorder, Split
 from strop.schedule.builder import ScheduleBuilder, balance, by_stride, fuse_all
 from strop.schedule.composite import schedule_rows

@@ -17,7 +17,7 @@ from strop.core.problem import Problem
 from strop.cost.model import Cost, estimate, guess
 from strop.loops.ir import Nest
 from strop.loops.passes.blocking import RFactor
-from strop.loops.passes.modes import Unroll, Vectorise, ready
+from strop.loops.passes.loop_modes import Unroll, Vectorise, ready
 from strop.loops.passes.packing import Pack, PrefetchNext
 from strop.loops.passes.primitives import Reorder, Sink, Split
 from strop.loops.passes.targeted import TargetedNest

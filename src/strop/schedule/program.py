@@ -30,7 +30,7 @@ from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.layout import Layout
 from strop.loops.lower.graph import lower
 from strop.loops.lowered import LibraryCall, Lowered, Step
-from strop.loops.passes import blocking, compute_at, fusion, modes, packing, primitives
+from strop.loops.passes import blocking, compute_at, fusion, loop_modes, packing, primitives
 from strop.loops.passes import layouts as layout_passes
 from strop.loops.passes.fusion import FusionPass
 from strop.loops.verify import verify as verify_steps
@@ -47,7 +47,7 @@ from strop.target.description import Target
 PASSES = (
     graph_passes,
     primitives,
-    modes,
+    loop_modes,
     blocking,
     packing,
     layout_passes,

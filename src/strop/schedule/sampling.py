@@ -17,7 +17,7 @@ from strop.core.problem import Problem
 from strop.loops.analysis import Contraction, contraction, fusable
 from strop.loops.ir import Loop, Nest
 from strop.loops.passes.blocking import Block, RFactor
-from strop.loops.passes.modes import Unroll, Vectorise, ready
+from strop.loops.passes.loop_modes import Unroll, Vectorise, ready
 from strop.loops.passes.packing import Pack
 from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, find_loop
 from strop.target.description import Target

@@ -16,7 +16,7 @@ from strop.cost.model import guess
 from strop.loops.calls import Call, PlannedStep, canonicalise
 from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.lowered import LibraryCall, Lowered
-from strop.loops.passes.modes import ready
+from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.passes.primitives import Reset
 from strop.schedule.builder import ScheduleBuilder

@@ -10,7 +10,7 @@ from __future__ import annotations
 from strop.codegen.deinterleave import MOST_CHANNELS
 from strop.core.dtypes import SIZES
 from strop.loops.ir import Load, Loop, Nest, loads
-from strop.loops.passes.modes import Unroll, Vectorise
+from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.primitives import Reorder, Split
 from strop.schedule.builder import ScheduleBuilder
 

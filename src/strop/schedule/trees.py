@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strop.loops.ir import Nest
-from strop.loops.passes.modes import Unroll
+from strop.loops.passes.loop_modes import Unroll
 from strop.schedule.builder import ScheduleBuilder
 
 

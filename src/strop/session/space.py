@@ -17,7 +17,7 @@ from strop.loops.ir import Nest
 from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.passes.fusion import Epilogue, Inline, ScaleWeights, ShareLoops, Steps
 from strop.loops.passes.layouts import reads, writes
-from strop.loops.passes.modes import ready
+from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.primitives import Reset
 from strop.loops.passes.targeted import TargetedNest
 from strop.schedule.constraints import Constraints

@@ -7,7 +7,7 @@ import torch
 from loops.interpret import compute, context_of
 from strop.frontend.torch.aten.trees import walked
 from strop.loops.lower.trees import walk_trees
-from strop.loops.passes.modes import Unroll
+from strop.loops.passes.loop_modes import Unroll
 from strop.loops.passes.primitives import Reorder, Sink, Split
 
 

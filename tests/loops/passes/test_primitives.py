@@ -18,7 +18,7 @@ from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, loads
 from strop.loops.lower.graph import lower
 from strop.loops.passes.blocking import Block, RFactor, Subtotal
-from strop.loops.passes.modes import Parallelise, Unroll, Vectorise, ready, register_tile
+from strop.loops.passes.loop_modes import Parallelise, Unroll, Vectorise, ready, register_tile
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.passes.primitives import Fuse, Reorder, Reset, Serpentine, Sink, Split
 

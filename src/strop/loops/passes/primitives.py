@@ -387,3 +387,10 @@ class Reset(Pass):
     @classmethod
     def space(cls, ir: TargetedNest) -> Iterator[Reset]:
         yield cls(ir.name)
+
+
+def schedule(nest: Nest, passes: list[Pass]) -> Nest:
+    """Apply passes in order; a refusal is raised as a Problem that names the pass."""
+    for one in passes:
+        nest = one(nest)
+    return nest

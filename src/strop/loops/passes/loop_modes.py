@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import index_of
 from strop.loops.ir import Loop, Nest, Store
-from strop.loops.passes.primitives import Reorder, Sink, Split, change_loop, exists, find_loop
+from strop.loops.passes.primitives import change_loop, exists, find_loop
 from strop.loops.passes.targeted import MOST_VECTORS, STEPS, TargetedNest
 
 
@@ -222,28 +222,3 @@ def _flat_vectors(nest: Nest, vector: Loop | None) -> Verdict:
                 return no(why, nest.name)
     found = (_flat_vectors(item, vector) for item in nest.body if isinstance(item, Nest))
     return next((verdict for verdict in found if not verdict), yes())
-
-
-def register_tile(nest: Nest, rows: str, row_tile: int, lanes: str, lane_tile: int) -> list[Pass]:
-    """A tile of accumulators in registers over two output loops: the passes that a person would write for it."""
-    extents = {loop.name: loop.extent for loop in nest.loops}
-    others = [name for name in extents if name not in (rows, lanes)]
-    passes: list[Pass] = [Reorder(nest.name, (*others, lanes, rows))]
-    lane = row = ""
-    if extents[lanes] > lane_tile:
-        lane = f"{lanes}.i"
-        passes += [Split(nest.name, lanes, lane_tile, "rest"), Reorder(nest.name, (f"{lanes}.o", rows, lane))]
-    else:
-        passes.append(Reorder(nest.name, (rows, lanes)))
-    if extents[rows] > row_tile:
-        row = f"{rows}.i"
-        passes.append(Split(nest.name, rows, row_tile))
-    tile = (row or rows, lane or lanes)
-    return [*passes, Unroll(nest.name, tile[0]), Vectorise(nest.name, tile[1]), Sink(nest.name, tile)]
-
-
-def schedule(nest: Nest, passes: list[Pass]) -> Nest:
-    """Apply passes in order; a refusal is raised as a Problem that names the pass."""
-    for one in passes:
-        nest = one(nest)
-    return nest
