@@ -16,7 +16,7 @@ from strop import extend
 from strop.core.cache import Cache
 from strop.core.journal import Journal
 from strop.core.options import Options
-from strop.core.passes import Pass
+from strop.core.passes import LEVELS, Pass
 from strop.core.problem import Problem
 from strop.extend import P, PatternVar, Rule, Type
 from strop.loops.ir import Buffer, Load
@@ -112,6 +112,42 @@ def test_a_pass_that_fails_leaves_the_session_as_it_was(methods, why, cause):
         recorded.session.apply(strange())
     with blamed("pass", "strange", why, cause):
         recorded.session.apply("strange{}")
+    recorded.check()
+
+
+def pass_of(level, **methods):
+    """A pass of any level that does nothing but what is given."""
+    nest = {"__annotations__": {"nest": str}} if level == "loops" else {}
+    given = {"check": lambda self, ir: extend.yes(), **methods, "level": level, "__module__": __name__, **nest}
+    return dataclass(frozen=True)(type("Strange", (Pass,), given))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("methods", "why"),
+    [
+        ({"check": raising}, "raised ZeroDivisionError: by design"),
+        ({"check": lambda self, ir: 1}, "answered 1"),
+        ({"apply": raising}, "raised ZeroDivisionError: by design"),
+        ({"apply": lambda self, ir: None}, "returned nothing: `apply` returns a "),
+        ({"apply": lambda self, ir: 7}, "returned 7: `apply` returns a "),
+    ],
+)
+def test_a_pass_of_any_level_that_fails_leaves_the_session_as_it_was(level, methods, why):
+    recorded = Recorded()
+    strange = pass_of(level, **methods)
+    given = (recorded.session.nests.names[-1],) if level == "loops" else ()
+    with blamed("pass", "strange", why):
+        recorded.session.apply(strange(*given))
+    recorded.check()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_space_of_any_level_that_fails_is_named(level):
+    recorded = Recorded()
+    pass_of(level, space=classmethod(raising))
+    with blamed("pass", "strange", "raised ZeroDivisionError"):
+        recorded.session.space(levels=(level,))
     recorded.check()
 
 

@@ -6,8 +6,8 @@ Several modules rather than one, since LLVM's memory grows with what it compiles
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from strop.codegen.builder import ELEMENT, MEMORY, stored
@@ -48,17 +48,31 @@ class ModuleText:
 
 @dataclass
 class Functions:
-    """Functions of nests that live longer than one module. Each is named after what it computes and compiled by itself,
-    so that a program of which one nest changes is compiled anew in that nest and in its entries alone."""
+    """Functions of nests and the object code that holds them, kept while programs of one model are made.
+
+    Those of the first module are numbered and compiled some at a time. A function that a later module adds is named
+    after what it computes and compiled by itself, so that a program of which one nest changes is compiled anew in that
+    nest and in its entries alone.
+    """
 
     made: dict[Nest, Function] = field(default_factory=dict)
-    objects: dict[str, bytes] = field(default_factory=dict)  # of parts that were compiled, by their text
+    parts: dict[str, str] = field(default_factory=dict)  # LLVM text of the part that holds a function, by its name
+    objects: dict[str, bytes] = field(default_factory=dict)  # object code of parts, by their text
 
-    def of(self, nest: Nest, target: Target) -> Function:
-        if nest not in self.made:
-            digest = hashlib.sha256(repr(nest).encode()).hexdigest()
-            self.made[nest] = emit(nest, f"nest.{digest[:16]}", target)
-        return self.made[nest]
+    def add(self, nests: Iterable[Nest], target: Target) -> None:
+        """Emit those that are not there yet."""
+        first = not self.made
+        new = [nest for nest in nests if nest not in self.made]
+        made = [emit(nest, f"nest{i}" if first else _name_of(nest), target) for i, nest in enumerate(new)]
+        about = attributes(target)
+        for some in _divided(made) if first else [[function] for function in made]:
+            text = _part([f.text for f in some], [d for f in some for d in f.declarations], about)
+            self.parts.update((function.name, text) for function in some)
+        self.made.update((nest, replace(function, text="")) for nest, function in zip(new, made))  # a part holds it
+
+
+def _name_of(nest: Nest) -> str:
+    return f"nest.{hashlib.sha256(repr(nest).encode()).hexdigest()[:16]}"
 
 
 def build_module(
@@ -68,19 +82,15 @@ def build_module(
     prepare: Sequence[Sequence[Planned]] = (),
     known: Functions | None = None,
 ) -> ModuleText:
-    """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections. With
-    `known` functions, each nest is a part of its own."""
-    functions: dict[Nest, Function] = {}
-    for step in chain(chain.from_iterable(prepare), chain.from_iterable(entries.values())):
-        for call in step.calls if isinstance(step, InterleavedNests) else (step,):
-            if known is not None:
-                functions[call.nest] = known.of(call.nest, target)
-            elif call.nest not in functions:
-                functions[call.nest] = emit(call.nest, f"nest{len(functions)}", target)
+    """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections.
+    Functions that are `known` are not emitted again, and new ones are added to them."""
+    every = chain(chain.from_iterable(prepare), chain.from_iterable(entries.values()))
+    calls = [call for step in every for call in (step.calls if isinstance(step, InterleavedNests) else (step,))]
+    known = known if known is not None else Functions()
+    known.add(dict.fromkeys(call.nest for call in calls), target)
+    functions = {call.nest: known.made[call.nest] for call in calls}
     made = list(functions.values())
-    about = attributes(target)
-    divided = _divided(made) if known is None else [[function] for function in made]
-    parts = [_part([f.text for f in some], [d for f in some for d in f.declarations], about) for some in divided]
+    parts = list(dict.fromkeys(known.parts[function.name] for function in made))
     globals_ = [_constant(buffer, values) for buffer, values in places.constants.items() if buffer.dtype in ELEMENT]
     starts = _prepare(prepare, functions, places) if prepare else []
     starts += [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]
@@ -92,7 +102,7 @@ def build_module(
     if threaded:
         sharing, needed = team_functions(target)
         starts, declared = [*starts, *sharing], [*declared, *needed]
-    parts.append(_part(["\n".join(globals_), *starts], declared, about))
+    parts.append(_part(["\n".join(globals_), *starts], declared, attributes(target)))
     return ModuleText(tuple(parts), max((f.scratch_bytes for f in made), default=0), len(made), threaded)
 
 

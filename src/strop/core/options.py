@@ -78,6 +78,8 @@ class Options:
                           help="as many threads as there are cores are the fastest")  # fmt: skip
         if not _is_int(self.max_variants) or self.max_variants < 1:
             raise Problem("STR001", f"max_variants must be a positive integer, got {self.max_variants!r}")
+        if self.target is not None and not isinstance(self.target, str):
+            raise Problem("STR001", f"target must be the name of a machine or None, got {self.target!r}")
         if self.layouts not in get_args(Layouts):
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
         if self.numerics is not None and self.numerics not in get_args(Numerics):

@@ -22,6 +22,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
 from strop.core.extensions import Extension, described, is_foreign, put, refused, registry
+from strop.core.pass_fields import misfit
 from strop.core.problem import Problem
 
 #: what passes transform: what a training step keeps, the operator graph, how its nodes are lowered, what planners have
@@ -104,7 +105,8 @@ class Pass:
 
     @classmethod
     def space(cls, ir: Any) -> Iterator[Pass]:
-        """The useful instances of this pass on this IR; none unless a pass says otherwise."""
+        """The useful instances of this pass on this IR; none unless a pass says otherwise. On the level of loops that
+        depends on the machine, too: there the IR is a `loops.passes.targeted.TargetedNest`."""
         return iter(())
 
     def __call__(self, ir: Any) -> Any:
@@ -118,6 +120,11 @@ class Pass:
         given = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
         body = " ".join(f"{name}={_write(value)}" for name, value in given)
         return f"{self.title}{{{body}}}"
+
+    def well_formed(self) -> Verdict:
+        """Whether its fields hold what their annotations say: whoever made it in Python may have given anything."""
+        wrong = misfit(type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+        return no(wrong) if wrong else yes()
 
     @staticmethod
     def parse(text: str) -> Pass:
@@ -216,6 +223,7 @@ _BARE = re.compile(r"[A-Za-z_][\w.\-/:+%]*")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?|inf|nan)(?![\w.])")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BLANK = re.compile(r"(?:[\s;]|#[^\n]*)*")
+_DIGITS, _DEPTH = 24, 16  # of numbers, and of tuples in tuples
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -275,26 +283,41 @@ class _Reader:
         if unknown or missing:
             told = [f"has no field `{n}`" for n in unknown] + [f"needs `{n}`" for n in missing]
             raise self._problem(f"`{cls.title}` {', '.join(told)}", f"its fields: {', '.join(names)}")
+        if wrong := misfit(cls, values):
+            raise self._problem(f"`{cls.title}`: {wrong}")
 
-    def _value(self) -> object:
+    def _value(self, depth: int = 0) -> object:
         self._skip()
         if self._peek("("):
-            return self._tuple()
+            return self._tuple(depth + 1)
         if number := _NUMBER.match(self.text, self.at):
-            self.at = number.end()
-            text = number.group()
-            return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+            return self._number(number.group())
         if quoted := _QUOTED.match(self.text, self.at):
-            self.at = quoted.end()
-            return json.loads(quoted.group())
+            return self._string(quoted.group())
         word = self._take(_BARE, "a value")
         return _WORDS.get(word, word)
 
-    def _tuple(self) -> tuple[object, ...]:
+    def _number(self, text: str) -> int | float:
+        if len(text) > _DIGITS:
+            raise self._problem(f"a number has at most {_DIGITS} digits")
+        self.at += len(text)
+        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+
+    def _string(self, text: str) -> object:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            raise self._problem("a string is written as in JSON") from None
+        self.at += len(text)
+        return found
+
+    def _tuple(self, depth: int) -> tuple[object, ...]:
+        if depth > _DEPTH:
+            raise self._problem(f"tuples are nested at most {_DEPTH} deep")
         self._expect("(")
         values: list[object] = []
         while not self._peek(")"):
-            values.append(self._value())
+            values.append(self._value(depth))
             if not self._peek(")"):
                 self._expect(",")
         self._expect(")")

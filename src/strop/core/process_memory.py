@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from pathlib import Path
 
@@ -35,4 +36,12 @@ def _status(entry: str) -> float | None:
         status = Path("/proc/self/status").read_text()
         return int(status.split(f"{entry}:")[1].split()[0]) / 1024
     except (OSError, IndexError):
+        return None
+
+
+def physical_bytes() -> int | None:
+    """The memory of the machine; None where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
         return None

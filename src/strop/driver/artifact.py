@@ -144,6 +144,7 @@ class About:
     library: Mapping[str, int] = field(default_factory=dict)  # what library steps call, and how often
     measured: str = ""  # what measuring said, where it was asked
     edits: str = ""  # the passes that it chose
+    sources: tuple[str, ...] = ()  # SHA-256 of the LLVM text of each object but the last
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ from strop.driver.artifact import (
 from strop.graph.ir import Type
 
 MAGIC = b"\x8bSTROP\r\n"
-VERSION = 1
+VERSION = 2
 FORMAT = "strop program"
 MOST_HEADER = 16 << 20  # bytes: parsed, they take some 30 times as much; a program of 1,000 library steps has 0.4 MB
 MOST_DEPTH = 16  # of tuples in attributes
@@ -313,7 +313,9 @@ def _read_section(value: Any, where: str) -> ParameterSection:
 
 
 def _read_about(value: Any) -> About:
-    nodes, nests, functions, threaded, unshared, watches, library, measured, edits = _entries(value, "about", _ABOUT)
+    nodes, nests, functions, threaded, unshared, watches, library, measured, edits, sources = _entries(
+        value, "about", _ABOUT
+    )
     if not isinstance(library, dict):
         raise _Malformed("about.library is no object")
     return About(
@@ -326,6 +328,7 @@ def _read_about(value: Any) -> About:
         library={name: _count(number, "about.library") for name, number in library.items()},
         measured=_text(measured, "about.measured"),
         edits=_text(edits, "about.edits"),
+        sources=_items(sources, "about.sources", _text),
     )
 
 

@@ -7,6 +7,7 @@ What comes out is plain data (`Artifact`), which is stored under the hash of wha
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,7 +56,7 @@ class Stages:
     """Everything on the way, for people who look inside."""
 
     programs: Mapping[str, Program]  # after each step of the pipeline
-    parts: tuple[str, ...] = ()  # LLVM text
+    functions: Functions | None = None  # what code generation made of their nests
 
     @property
     def program(self) -> Program:
@@ -184,33 +185,17 @@ def generate(
 ) -> Artifact:
     """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
     that take turns are one step. What is `known` is not emitted and compiled again."""
-    planned = stages.plan
-    slots = _slots(planned)
-    alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
-    segments = alone if separate else _segments(planned)
-    entries: dict[str, Sequence[Call | InterleavedCalls]] = {}
-    steps: list[NativeStep | LibraryStep] = []
-    places = _places(planned, slots)
-    native = _native(planned)
-    for segment in segments:
-        if isinstance(segment, LibraryCall):
-            steps.append(_library_step(segment, places, native))
-        else:
-            name = native_entry(len(steps))
-            entries[name] = segment
-            steps.append(NativeStep(name))
-    if separate:
-        entries[IDLE] = ()
+    planned, slots = stages.plan, _slots(stages.plan)
+    functions = stages.functions = known if known is not None else Functions()
+    steps, entries, places = _entries(planned, slots, separate)
     with journal.step("emit"):
-        module = build_module(entries, places, target, [packing.calls for packing in planned.packings], known)
-        stages.parts = module.parts
+        module = build_module(entries, places, target, [packing.calls for packing in planned.packings], functions)
     with journal.step("compile"):
         *nests, start = module.parts
-        objects = known.objects if known is not None else {}
         for part in nests:
-            if part not in objects:
-                objects[part] = object_code.compile_object(part, target)
-        code = [*(objects[part] for part in nests), object_code.compile_object(start, target, far=True)]
+            if part not in functions.objects:
+                functions.objects[part] = object_code.compile_object(part, target)
+        code = [*(functions.objects[part] for part in nests), object_code.compile_object(start, target, far=True)]
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     library: dict[str, int] = {}
     for step in planned.steps:
@@ -238,11 +223,51 @@ def generate(
             library=library,
             unshared_bytes=planned.arena.unshared,
             watches=any(isinstance(step, Call) and watches(step.nest) for step in planned.steps),
+            sources=tuple(map(_digest, nests)),
         ),
     )
     if stages.program.options.check:
         compiled.verify()
     return compiled
+
+
+def functions_of(stages: Stages, compiled: Artifact, target: Target) -> Functions:
+    """The functions behind a program that was compiled from these stages. Where it came from the cache they are emitted
+    again, and its object code is taken for every part whose text is the one that it was made from."""
+    if stages.functions is None:
+        functions, planned = Functions(), stages.plan
+        _, entries, places = _entries(planned, _slots(planned), False)
+        build_module(entries, places, target, [packing.calls for packing in planned.packings], functions)
+        objects = dict(zip(compiled.about.sources, compiled.code))
+        known = {text: _digest(text) for text in functions.parts.values()}
+        functions.objects = {text: objects[digest] for text, digest in known.items() if digest in objects}
+        stages.functions = functions
+    return stages.functions
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _entries(
+    planned: Plan, slots: Mapping[Buffer, int], separate: bool
+) -> tuple[list[NativeStep | LibraryStep], dict[str, Sequence[Call | InterleavedCalls]], BufferPlaces]:
+    """The steps of a program, what each of their entry functions calls, and where buffers are."""
+    alone = [s if isinstance(s, LibraryCall) else [s] for s in planned.sequence]
+    entries: dict[str, Sequence[Call | InterleavedCalls]] = {}
+    steps: list[NativeStep | LibraryStep] = []
+    places = _places(planned, slots)
+    native = _native(planned)
+    for segment in alone if separate else _segments(planned):
+        if isinstance(segment, LibraryCall):
+            steps.append(_library_step(segment, places, native))
+        else:
+            name = native_entry(len(steps))
+            entries[name] = segment
+            steps.append(NativeStep(name))
+    if separate:
+        entries[IDLE] = ()
+    return steps, entries, places
 
 
 def assembly(nest: Nest, target: Target) -> str:

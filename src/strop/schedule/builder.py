@@ -36,9 +36,10 @@ class ScheduleBuilder:
         return self.nest
 
     def do(self, one: Pass) -> None:
+        made = one(self.nest)
         if isinstance(one, Pack) and not one.at:
             self.copies.append(one.copy(self.nest))
-        self.nest = one(self.nest)
+        self.nest = made
         self.passes.append(one)
 
     @property

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from strop.core.options import Options
+from strop.core.pass_fields import misfit
 from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node
@@ -46,6 +47,9 @@ class Choices:
             return yes()
         near = get_close_matches(name, [node.name for node in self.graph.nodes], 3)
         return no(f"there is no node `{name}`" + (f"; near it: {', '.join(near)}" if near else ""))
+
+
+MOST = 2**16  # of any number of an algorithm
 
 
 class LoweringPass(Pass, abstract=True):
@@ -165,8 +169,18 @@ def read(use: str, how: tuple[Any, ...]) -> Algorithm:
     if len(how) != len(fields(kind)):
         names = ", ".join(f.name for f in fields(kind))
         raise Problem("STR301", f"`{use}` needs {len(fields(kind))} numbers ({names}), got {len(how)}")
-    made: Algorithm = kind(*map(_read_value, how))
+    values = {field.name: _read_value(value) for field, value in zip(fields(kind), how)}
+    wrong = misfit(kind, values) or next((f"`{name}` is out of range" for name, v in values.items() if _outside(v)), "")
+    if wrong:
+        raise Problem("STR301", f"`{use}`: {wrong}", help="without `how`, the best numbers are taken")
+    made: Algorithm = kind(**values)
     return made
+
+
+def _outside(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_outside, value))
+    return isinstance(value, int | float) and not 0 <= value <= MOST
 
 
 def _read_value(value: Any) -> Any:

@@ -171,7 +171,7 @@ class Hooks:
 
     def run(self, when: str, step: str, program: Program) -> Program:
         for hook in self._hooks.get((when, step), ()):
-            program = program.then(*(hook(program) or ()), check=True)
+            program = program.then(*_passes_of(hook, f"{when} `{step}`", program), check=True)
         return program
 
     def __bool__(self) -> bool:
@@ -181,6 +181,22 @@ class Hooks:
         """The first step that has a hook."""
         hooked = {step for _, step in self._hooks}
         return next((known.name for known in steps() if known.name in hooked), None)
+
+
+def _passes_of(hook: Hook, place: str, program: Program) -> list[Pass]:
+    """The passes that a hook returns; a Problem that names it where it fails or returns something else."""
+    what = f"the hook `{getattr(hook, '__qualname__', hook)}` {place}"
+    help = "a hook returns passes, or None; the session is as it was"
+    try:
+        found = list(hook(program) or ())
+    except Problem:
+        raise
+    except Exception as error:
+        raise Problem("STR012", f"{what} raised {type(error).__name__}: {error}", help=help) from error
+    strange = next((one for one in found if not isinstance(one, Pass)), None)
+    if strange is not None:
+        raise Problem("STR012", f"{what} returned {strange!r:.60}", help=help)
+    return found
 
 
 def planned(

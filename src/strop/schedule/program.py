@@ -271,12 +271,7 @@ class Program:
             return self.having(choices=choices)
         if check:
             _require(last, choices)
-        nodes = {node.name: node for node in choices.graph.nodes}
-        lowered = lower(
-            choices.graph,
-            {nodes[name]: one for name, one in choices.algorithms.items()},
-            {nodes[name]: why for name, why in choices.library.items()},
-        )
+        lowered = _lowered(choices)
         if check:
             _verify_lowered(lowered, str(last))
         return self.having(choices=choices, lowered=lowered)
@@ -315,6 +310,20 @@ def _applied(ir: Any, passes: Sequence[Pass], check: bool, verify: Any) -> Any:
     if verify is not None and passes:
         verify(ir, str(passes[-1]))
     return ir
+
+
+def _lowered(choices: Choices) -> Lowered:
+    """A graph as nests. Numbers of an algorithm that were given by hand may not fit its node."""
+    nodes = {node.name: node for node in choices.graph.nodes}
+    algorithms = {nodes[name]: one for name, one in choices.algorithms.items()}
+    try:
+        return lower(choices.graph, algorithms, {nodes[name]: why for name, why in choices.library.items()})
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        given = [name for name, one in choices.algorithms.items() if one not in choices.possible(name).values()]
+        if not given:
+            raise
+        raise Problem("STR301", f"the numbers of its algorithm do not fit: {choices.algorithms[given[0]]}",
+                      where=given[0], help="without `how`, the best numbers are taken") from error  # fmt: skip
 
 
 def _kind(one: Pass) -> type[Pass]:

@@ -87,9 +87,10 @@ class _Draw:
         return self.nest.name
 
     def do(self, one: Pass) -> None:
+        made = one(self.nest)
         if isinstance(one, Pack) and not one.at:
             self.copies.append(one.copy(self.nest))
-        self.nest = one(self.nest)
+        self.nest = made
         self.passes.append(one)
 
     def sometimes(self, chance: float) -> bool:

@@ -6,6 +6,7 @@ people see; inside, names say nothing (`canonicalise`), so that equal nests are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -23,6 +24,8 @@ from strop.schedule.builder import ScheduleBuilder
 from strop.schedule.default import schedule
 from strop.schedule.read_packed import ReadPacked, reading_packed, worth_reading_packed
 from strop.target.description import Target
+
+_QUOTED = re.compile(r"`([^`]+)`")
 
 Schedules = Mapping[str, tuple[Pass, ...]]
 
@@ -178,7 +181,8 @@ class _Calls:
         for one in passes:
             verdict = one.check(recipe.nest)
             if not verdict:
-                return Problem("STR301", f"{renamed(one, nest, actual)}: {verdict.why}", where=nest.name)
+                why = in_names_of(nest, actual, verdict.why)
+                return Problem("STR301", f"{renamed(one, nest, actual)}: {why}", where=nest.name)
             recipe.do(one)
         raise AssertionError(f"nothing of the schedule of {nest.name} is refused")
 
@@ -212,6 +216,12 @@ def anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
         names = {real: short for short, real in _packed_names(nest, actual).items()}
         new["buffer"] = names.get(one.buffer, one.buffer)
     return replace(one, **new)
+
+
+def in_names_of(nest: Nest, actual: Mapping[Buffer, Buffer], text: str) -> str:
+    """A sentence about a canonical nest under the names that people see."""
+    names = {"k": nest.name, **_packed_names(nest, actual)}
+    return _QUOTED.sub(lambda found: f"`{names.get(found[1], found[1])}`", text)
 
 
 def _packed_names(nest: Nest, actual: Mapping[Buffer, Buffer]) -> dict[str, str]:

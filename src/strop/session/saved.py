@@ -6,7 +6,10 @@ A file is JSON. It holds text only: passes are parsed, never evaluated, and noth
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from strop.core.problem import Problem
 from strop.core.version import __version__
 
 FORMAT, VERSION = "strop session", 1
+MOST_BYTES = 64 << 20  # of a file: passes by hand are text
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,18 @@ class SavedSession:
     def read(path: Path) -> SavedSession:
         """The session that a file holds; a Problem where it does not hold one of this version."""
         try:
+            if path.stat().st_size > MOST_BYTES:
+                raise _unreadable(path, f"it has more than {MOST_BYTES >> 20} MB")
             data = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise Problem("STR306", f"`{path}` cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _unreadable(path, f"it is not JSON ({error})") from error
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             raise _unreadable(path, "it is something else")
         version = data.pop("version", None)
         if version != VERSION:
-            raise Problem("STR306", f"`{path}` holds a session of format {version!r}; this Strop reads {VERSION}",
+            raise Problem("STR306", f"`{path}` holds a session of format {version!r:.20}; this Strop reads {VERSION}",
                           help="save it again with this version of Strop")  # fmt: skip
         wanted = {f.name: f.type for f in fields(SavedSession)}
         if data.keys() != wanted.keys() or not isinstance(data["edits"], list):
@@ -74,15 +80,28 @@ class SavedSession:
         return SavedSession(**{**data, "edits": tuple(data["edits"])})
 
     @property
-    def passes(self) -> list[Pass]:
+    def passes(self) -> tuple[tuple[Pass, ...], ...]:
+        """What each call of `apply` was given."""
         registry.load()  # some may be passes of extensions
-        return [one for text in self.edits for one in Pass.parse_all(text)]
+        return tuple(passes for text in self.edits if (passes := tuple(Pass.parse_all(text))))
+
+    @contextmanager
+    def told(self, path: str | PathLike[str]) -> Iterator[None]:
+        """What is refused inside is told of the file, with the version of Strop that has written it."""
+        try:
+            yield
+        except Problem as problem:
+            other = f"it was saved by Strop {self.strop:.20}, this is {__version__}"
+            said = (problem.help, other if self.strop != __version__ else "")
+            help = "; ".join(filter(None, said)) or "session.space() lists what can be applied"
+            raise Problem(problem.code, f"`{path}`: {problem.message}", where=problem.where, help=help) from problem
 
     def session_options(self) -> Options:
         known = {f.name for f in fields(Options)}
         unknown = next((name for name in self.options if name not in known), None)
         if unknown is not None:
-            raise Problem("STR306", f"the saved session has an option `{unknown}`, which this Strop does not know")
+            raise Problem("STR306", f"the saved session has an option `{unknown}`, which this Strop does not know",
+                          help=f"take it out of the file; options are: {', '.join(sorted(known))}")  # fmt: skip
         return Options(**self.options)
 
     def script(self) -> str:
@@ -97,7 +116,7 @@ class SavedSession:
         about = (
             f"A session of {self.model or 'a model'} for {self.target}, {self.threads} threads (Strop {self.strop})."
         )
-        lines = [f'"""{about}"""', "", "import strop", "", *made]
+        lines = [repr(about), "", "import strop", "", *made]  # names in it may hold quotes
         lines += [f"session.apply({one!r})" for one in self.edits]
         return "\n".join([*lines, "print(session.summary())"]) + "\n"
 

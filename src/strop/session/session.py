@@ -24,17 +24,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from strop.codegen.module import Functions
 from strop.core.cache import Cache
 from strop.core.journal import Event, Journal
 from strop.core.options import Options
 from strop.core.passes import LEVELS, Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
+from strop.core.process_memory import physical_bytes
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import Stages
@@ -58,11 +58,15 @@ from strop.schedule.lowering import ChooseAlgorithm
 from strop.schedule.planners import Hooks
 from strop.schedule.program import Plan
 from strop.session.nests import Nests, readable
+from strop.session.preview import Preview, Prices
 from strop.session.saved import SavedSession
-from strop.session.space import Possibility, Preview, fusions, possibilities, preview
+from strop.session.space import Possibility, fusions, possibilities, schedules
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+Edits = tuple[tuple[Pass, ...], ...]  # what each call of `apply` was given
 
 
 class Session:
@@ -70,8 +74,8 @@ class Session:
 
     _stages: Stages | None = None
     _program: HotSwapProgram | None = None
-    _edits: tuple[Pass, ...] = ()
-    _undone: tuple[Pass, ...] = ()  # the last one to be undone is the last
+    _edits: Edits = ()
+    _undone: Edits = ()  # the last one to be undone is the last
     _unedited: Stages | None = None  # before the first edit by hand
     _traced: Traced | None = None
     _arguments: Arguments | str = "nothing was traced"
@@ -90,7 +94,6 @@ class Session:
         """Compile, or find the program in the cache. `threads` goes before what the options say; `spec` tells how the
         model can be made again (`package.module:factory`), for scripts."""
         self.original, self.inputs, self.kwargs, self.spec = module, tuple(inputs), dict(kwargs or {}), spec
-        self._functions = Functions()
         self.hooks = Hooks()
         self.options = Options.given(options)
         if threads is not None:
@@ -237,7 +240,7 @@ class Session:
     @property
     def edits(self) -> tuple[Pass, ...]:
         """What was applied by hand, in order."""
-        return self._edits
+        return _flat(self._edits)
 
     def apply(self, *passes: Pass | str) -> None:
         """Transform the program and exchange it under `module`; a refusal is raised and leaves everything as it was.
@@ -246,36 +249,44 @@ class Session:
         take their place after `reset{nest=…}`. All are applied together: only the whole has to be a schedule. What
         was undone can't be redone after that.
         """
-        self._steer((*self._edits, *_parsed(passes)), ())
+        new = _parsed(passes)
+        self._steer((*self._edits, new) if new else self._edits, ())
 
     def why(self, *passes: Pass | str) -> Verdict:
         """Whether `apply` would take these, and if not, why not. Nothing is changed or recorded, wherever the session
         stands: stages that nobody has looked at yet are made for this answer alone."""
         try:
-            self._replanned((*self._edits, *_parsed(passes)), Journal())
+            self._replanned((*self.edits, *_parsed(passes)), Journal())
         except Problem as problem:
             return no(problem.message, problem.where or "")
         return yes()
 
     def preview(self, *passes: Pass | str) -> Preview:
         """What `apply` would change: bytes, cycles and nests before and after. No code is made, nothing is recorded."""
-        new = _parsed(passes)
-        after = self._replanned((*self._edits, *new), Journal())
-        return preview(self._seen(Journal()).program, after.program, new)
+        stages = self._seen(Journal())
+        return self._preview(self._unedited or stages, stages, self.edits, _parsed(passes))
+
+    def _preview(self, unedited: Stages, now: Stages, edits: Sequence[Pass], new: tuple[Pass, ...]) -> Preview:
+        after = pipeline.replanned(unedited, Journal(), (*edits, *new), self.hooks)
+        return self._prices.preview(now.program, after.program, new)
+
+    @cached_property
+    def _prices(self) -> Prices:
+        return Prices(pipeline.target_for(self.options), self.compiled.threads)
 
     def space(self, at: str = "", *, levels: Sequence[Level] = LEVELS) -> list[Possibility]:
-        """What can be applied, and which neighbours can't be fused and why. With the name of a node, a nest or a tensor
-        only what concerns that, each with a preview of what it would change."""
-        found = list(possibilities(dict(self._seen(Journal()).programs), levels, at))
-        if not at:
-            return found
-        return [self._previewed(one) if one.verdict else one for one in found]
-
-    def _previewed(self, one: Possibility) -> Possibility:
-        try:
-            return replace(one, preview=self.preview(one.change))
-        except Problem as problem:
-            return replace(one, verdict=no(problem.message, problem.where or ""))
+        """What can be applied, and what can't and why. With the name of a node, a nest or a tensor only what concerns
+        that; without one, nests that are alike are looked at once. What each would change is predicted when its
+        `preview` is looked at, for the session as it is now."""
+        now, edits = self._seen(Journal()), self.edits
+        unedited = self._unedited or now
+        found = [
+            replace(one, price=partial(self._preview, unedited, now, edits, one.passes))
+            for one in possibilities(now.programs, levels, at)
+        ]
+        if "loops" in levels:
+            found += schedules(now.programs["schedule"], now.program, self._prices, at)
+        return found
 
     def keep_apart(self, a: str, b: str) -> None:
         """Never fuse these two nests."""
@@ -300,7 +311,7 @@ class Session:
         self.apply(legal)
 
     def undo(self) -> None:
-        """Take the last pass that was applied back."""
+        """Take back what `apply` was given last."""
         if not self._edits:
             raise Problem("STR001", "nothing was applied that could be undone")
         self._steer(self._edits[:-1], (*self._undone, self._edits[-1]))
@@ -314,7 +325,6 @@ class Session:
     def branch(self) -> Session:
         """Another session of the same model that goes on from here; each leaves the other as it is."""
         other = Session(self.original, self.inputs, self.kwargs, self.options, spec=self.spec)
-        other._functions = self._functions
         other._unedited = self._unedited or self.stages
         other.__dict__.update(stages=other._unedited)
         if self._edits:
@@ -324,7 +334,7 @@ class Session:
     def _saved(self) -> SavedSession:
         told = {f.name: getattr(self.options, f.name) for f in fields(self.options)}
         target, threads = pipeline.target_for(self.options), self.compiled.threads
-        edits = tuple(map(str, self._edits))
+        edits = tuple(" ".join(map(str, passes)) for passes in self._edits)
         return SavedSession(self.spec, self._captured.key, told, threads, target.name, edits)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -346,18 +356,19 @@ class Session:
         """The session that a file holds; of the model that it names, unless one is given. Passes are parsed, nothing of
         the file is executed. The module that it names is imported."""
         saved = SavedSession.read(Path(path))
-        passes = saved.passes
+        with saved.told(path):
+            edits, options = saved.passes, saved.session_options()
         if module is None and not saved.model:
             raise Problem(
                 "STR306", f"`{path}` does not say how its model is made", help="give the model and its inputs"
             )
-        options = saved.session_options()
         made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
-        if made._captured.key != saved.graph:
+        if made._program is None or made._captured.key != saved.graph:
             raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",
                           help="passes by hand name the nodes of one captured graph")  # fmt: skip
-        if passes:
-            made.apply(*passes)
+        if edits:
+            with saved.told(path):
+                made._steer(edits, ())
         return made
 
     def _seen(self, journal: Journal) -> Stages:
@@ -367,11 +378,13 @@ class Session:
     def _replanned(self, edits: Sequence[Pass], journal: Journal) -> Stages:
         return pipeline.replanned(self._unedited or self._seen(journal), journal, edits, self.hooks)
 
-    def _steer(self, edits: tuple[Pass, ...], undone: tuple[Pass, ...]) -> None:
+    def _steer(self, edits: Edits, undone: Edits) -> None:
         unedited, heard = self._unedited or self.stages, Journal()
-        stages = pipeline.replanned(unedited, heard, edits, self.hooks)
+        stages = pipeline.replanned(unedited, heard, _flat(edits), self.hooks)
         target = pipeline.target_for(self.options)
-        compiled = pipeline.generate(stages, target, heard, known=self._functions)
+        known = pipeline.functions_of(unedited, self.compiled, target)
+        compiled = pipeline.generate(stages, target, heard, known=known)
+        _require_memory(compiled)
         assert self._program is not None
         direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
@@ -392,7 +405,8 @@ class Session:
             raise Problem("STR001", "there is nothing to time")
         target = pipeline.target_for(self.options)
         with self.journal.step("profile"):
-            compiled = pipeline.generate(self.stages, target, self.journal, separate=True)
+            known = pipeline.functions_of(self.stages, self.compiled, target)
+            compiled = pipeline.generate(self.stages, target, self.journal, separate=True, known=known)
             timed = TimedProgram(compiled, self.options)
             snapshot = ModuleState(self.original).current()
             variant = Specialization(self._traced, lambda graph, threads: timed)
@@ -418,8 +432,30 @@ class Session:
         return f"<Session of {type(self.original).__name__}: {len(self.compiled.steps)} steps>"
 
 
-def _parsed(passes: Sequence[Pass | str]) -> list[Pass]:
-    return [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
+def _parsed(passes: Sequence[Pass | str]) -> tuple[Pass, ...]:
+    """What a caller gave, if it is passes whose fields hold what they may."""
+    found = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
+    for one in found:
+        if not isinstance(one, Pass):
+            raise Problem("STR001", f"a pass or the text of passes is applied, got {one!r:.60}",
+                          help="session.space() lists what can be")  # fmt: skip
+        if not (verdict := one.well_formed()):
+            raise Problem("STR301", f"{type(one).title}: {verdict.why}", help="docs/passes.md has every pass")
+    return tuple(found)
+
+
+def _require_memory(compiled: Artifact) -> None:
+    """A layout or a place by hand may ask for any amount of memory."""
+    needed = compiled.arena_bytes + compiled.packed_bytes + compiled.temporary_bytes
+    needed += compiled.scratch_bytes * compiled.threads
+    present = physical_bytes()
+    if present is not None and needed > present:
+        raise Problem("STR301", f"the program would take {needed >> 20} MB; the machine has {present >> 20}",
+                      help="session.preview(...) shows what a pass would change")  # fmt: skip
+
+
+def _flat(edits: Edits) -> tuple[Pass, ...]:
+    return tuple(one for passes in edits for one in passes)
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

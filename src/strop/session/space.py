@@ -1,88 +1,64 @@
 """What could be done to a program: which passes apply where, what each would change, and why others are refused.
 
-Bytes and cycles are predicted by the static model; nothing is compiled or run.
+A pass lists its useful instances by `space`. For the loops of a nest these are passes that may follow those of its
+schedule, and schedules near it: the same passes with another number, in another order, or one of them left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 
-from strop.core.passes import Level, Pass, Verdict
-from strop.cost.model import guess
-from strop.loops.calls import Call
+from strop.core.passes import Level, Pass, Verdict, no, yes
+from strop.core.problem import Problem
+from strop.loops.calls import Call, canonicalise
 from strop.loops.ir import Nest
 from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.passes.fusion import Epilogue, Inline, ScaleWeights, ShareLoops, Steps
 from strop.loops.passes.layouts import reads, writes
-from strop.loops.volume import volume
+from strop.loops.passes.loop_modes import ready
+from strop.loops.passes.primitives import Reset
+from strop.loops.passes.targeted import TargetedNest
 from strop.schedule.constraints import Constraints
+from strop.schedule.mutations import MOST_COPIES, copies, near
 from strop.schedule.program import Program
+from strop.schedule.scheduler import anonymised, in_names_of, renamed
 from strop.schedule.sliding_window import Interleaving
-
-
-@dataclass(frozen=True)
-class Moved:
-    """What a program moves and how long it should take, library calls not counted."""
-
-    bytes: int
-    cycles: float
-
-
-@dataclass(frozen=True)
-class Preview:
-    """A program before and after some passes, as the static model sees both."""
-
-    passes: tuple[Pass, ...]
-    before: Moved
-    after: Moved
-    changed: tuple[str, ...]  # nests that are new or computed otherwise
-    gone: tuple[str, ...]  # nests that are there no more
-
-    def __str__(self) -> str:
-        moved = f"{self.before.bytes / 1e6:.2f} → {self.after.bytes / 1e6:.2f} MB"
-        taken = f"{self.before.cycles / 1e3:,.0f} → {self.after.cycles / 1e3:,.0f} thousand cycles"
-        return f"{' '.join(map(str, self.passes))}: {moved}, {taken}, {len(self.changed)} nests changed"
+from strop.session.preview import Preview, Prices
+from strop.target.description import Target
 
 
 @dataclass(frozen=True)
 class Possibility:
-    """A pass that could be applied, or why it could not; with what it would change where that was asked for."""
+    """A pass that could be applied, or why it could not.
+
+    `session.apply(*one.passes)` does it: the pass alone or, where it comes `instead` of another one in the schedule of
+    a nest, that whole schedule. What it would change is predicted when `preview` is first looked at.
+    """
 
     change: Pass
     verdict: Verdict
-    preview: Preview | None = None
+    passes: tuple[Pass, ...] = ()
+    instead: Pass | None = None  # where the change is a `reset`: the pass that is left out of the schedule
+    price: Callable[[], Preview] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def preview(self) -> Preview | None:
+        """Bytes and cycles before and after; None of what is refused. A Problem where a later planner refuses it."""
+        return self.price() if self.verdict and self.price is not None else None
 
     def __str__(self) -> str:
+        what = f"{self.change} instead of {self.instead}" if self.instead is not None else str(self.change)
         if not self.verdict:
-            return f"{self.change}: no, {self.verdict.why}"
-        return str(self.preview) if self.preview is not None else str(self.change)
+            return f"{what}: no, {self.verdict.why}"
+        try:
+            return f"{what}: {self.preview.told}" if self.preview is not None else what
+        except Problem as problem:
+            return f"{what}: no, {problem.message}"
 
 
-def moved(program: Program) -> Moved:
-    """Bytes and cycles of everything that a planned program computes at every call; equal nests are looked at once."""
-    known: dict[Nest, tuple[int, float]] = {}
-    total, cycles = 0, 0.0
-    for call in program.scheduled.steps:
-        if isinstance(call, Call):
-            if call.nest not in known:
-                taken = guess(call.nest, program.target, program.threads).cycles
-                known[call.nest] = (sum(volume(call.nest)), taken)
-            total += known[call.nest][0]
-            cycles += known[call.nest][1]
-    return Moved(total, cycles)
-
-
-def preview(before: Program, after: Program, passes: Sequence[Pass]) -> Preview:
-    """Two planned programs side by side."""
-    old = {call.name: call.nest for call in before.scheduled.steps if isinstance(call, Call)}
-    new = {call.name: call.nest for call in after.scheduled.steps if isinstance(call, Call)}
-    changed = tuple(name for name, nest in new.items() if old.get(name) != nest)
-    gone = tuple(name for name in old if name not in new)
-    return Preview(tuple(passes), moved(before), moved(after), changed, gone)
-
-
-def possibilities(stages: dict[str, Program], levels: Sequence[Level], at: str = "") -> Iterator[Possibility]:
+def possibilities(stages: Mapping[str, Program], levels: Sequence[Level], at: str = "") -> Iterator[Possibility]:
     """Passes of these levels that may come next at the stage where passes by hand of their level come, and fusions
     that may not; with `at`, only those that name this node, nest or tensor."""
     for level in levels:
@@ -90,12 +66,58 @@ def possibilities(stages: dict[str, Program], levels: Sequence[Level], at: str =
         for kind in (kind for kind in Pass.registry.values() if kind.level == level and ir is not None):
             for one in kind.space(ir):
                 if not at or names(one, at):
-                    yield Possibility(one, Verdict(True))
+                    yield Possibility(one, yes(), (one,))
         if level == "nests":
             yield from (Possibility(*found) for found in refused_fusions(stages["fuse"].nests, at))
 
 
-def _ir(stages: dict[str, Program], level: Level) -> object:
+def schedules(scheduled: Program, planned: Program, prices: Prices, at: str = "") -> Iterator[Possibility]:
+    """What could be done to the loops of each nest that has this name; without one, of each distinct nest. A preview
+    starts from the whole program as it is `planned`."""
+    seen: set[Nest] = set()
+    for call in scheduled.scheduled.steps:
+        if isinstance(call, Call) and (call.name == at if at else call.nest not in seen):
+            seen.add(call.nest)
+            yield from _schedules_of(call, scheduled, planned, prices)
+
+
+def _schedules_of(call: Call, program: Program, planned: Program, prices: Prices) -> Iterator[Possibility]:
+    source, actual = canonicalise(call.source)
+    chosen = tuple(anonymised(one, call.source, actual) for one in call.passes)
+    recipe = program.scheduler.applied(source, chosen)
+    here = TargetedNest(recipe.nest, program.target.lanes("f32"), program.threads)
+    kinds = [kind for kind in Pass.registry.values() if kind.level == "loops"]
+    found: list[tuple[Pass, tuple[Pass, ...], Pass | None]] = []
+    for one in dict.fromkeys(one for kind in kinds for one in kind.space(here)):
+        found.append((one, (one,), None))
+    reset = Reset(source.name)
+    found += [(one.new or reset, (reset, *one.passes), one.old) for one in near(source, recipe)]
+    most = max(MOST_COPIES, copies(recipe.nest, program.target))
+    for change, passes, instead in found:
+        start = source if isinstance(passes[0], Reset) else recipe.nest
+        verdict, nest = _emittable(start, passes, program.target, most)
+        if not verdict:
+            verdict = no(in_names_of(call.source, actual, verdict.why), call.name)
+        told, *given = (renamed(one, call.source, actual) for one in (change, *passes))
+        old = renamed(instead, call.source, actual) if instead is not None else None
+        price = partial(prices.rescheduled, planned, call, nest, tuple(given)) if nest is not None else None
+        yield Possibility(told, verdict, tuple(given), old, price)
+
+
+def _emittable(nest: Nest, passes: Sequence[Pass], target: Target, most: int) -> tuple[Verdict, Nest | None]:
+    """Whether a nest can be emitted after some passes, and what it is then."""
+    for one in passes:
+        verdict = one.check(nest)
+        if not verdict:
+            return verdict, None
+        nest = one.apply(nest)
+    if copies(nest, target) > most:
+        return no(f"a statement would be written out more than {most} times: LLVM would take seconds"), None
+    verdict = ready(nest)
+    return verdict, nest if verdict else None
+
+
+def _ir(stages: Mapping[str, Program], level: Level) -> object:
     """What passes by hand of a level are applied to; a session has no backward graph, so nothing is partitioned."""
     if level == "partition":
         return None

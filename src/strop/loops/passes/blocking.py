@@ -10,6 +10,11 @@ from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, neutral, replace_loads
 from strop.loops.passes.primitives import change_loop, exists, find_loop, pieces
+from strop.loops.passes.targeted import TargetedNest, is_open
+
+BLOCKS = (16, 64, 256)  # steps of a reduction whose operands may fit a cache
+VECTORS = (1, 2, 4, 8)  # of accumulators
+SUBTOTALS = (32, 256)  # steps of a sum of elements, and of a sum of products, that keep their digits
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,16 @@ class Block(Pass):
         if any(load.buffer in local for start in starts.values() for load in start.loads):
             return no("sums start with what is computed just before", ir.name)
         return yes()
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Block]:
+        """Blocks of a few sizes of each long loop of the reduction, with all loops or the innermost one inside."""
+        names = tuple(loop.name for loop in ir.nest.loops)
+        inner = next((item for item in ir.nest.body if isinstance(item, Nest)), None)
+        for loop in filter(is_open, inner.loops if inner is not None else ()):
+            for inside in dict.fromkeys((names, names[-1:])):
+                blocks = (cls(ir.name, loop.name, by, inside) for by in BLOCKS if by < loop.extent)
+                yield from (one for one in blocks if one.check(ir.nest))
 
     def apply(self, ir: Nest) -> Nest:
         reduce = next(item for item in ir.body if isinstance(item, Nest))
@@ -156,6 +171,14 @@ class RFactor(Pass):
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loop, self._lanes)
 
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[RFactor]:
+        """One to eight vectors of accumulators."""
+        for owner, position in ir.open_loops():
+            lanes = (cls(ir.name, owner.loops[position].name, count * ir.lanes) for count in VECTORS)
+            if owner.loops[position].kind == "reduce":
+                yield from (one for one in lanes if one.check(ir.nest))
+
     def _lanes(self, nest: Nest, position: int) -> Nest:
         around, loop = nest.loops[:-1], nest.loops[-1]
         partial = {
@@ -225,6 +248,15 @@ class Subtotal(Pass):
 
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loop, self._divide)
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Subtotal]:
+        """Loops of a reduction that are longer than a block."""
+        for owner, position in ir.open_loops():
+            subtotals = (cls(ir.name, owner.loops[position].name, by) for by in SUBTOTALS)
+            if owner.loops[position].kind == "reduce":
+                short = (one for one in subtotals if one.by < owner.loops[position].extent)
+                yield from (one for one in short if one.check(ir.nest))
 
     def _divide(self, nest: Nest, position: int) -> Nest:
         loop = nest.loops[position]

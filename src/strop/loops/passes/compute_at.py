@@ -5,7 +5,7 @@ computeat{nest=conv1 into=conv2 loop=oh}
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from strop.core.passes import Verdict, no, yes
@@ -37,6 +37,19 @@ class ComputeAt(NestsPass):
         made = plan.merged()
         at = [made if step is plan.consumer else step for step in ir.nests if step is not plan.producer]
         return replace(ir, nests=tuple(at))
+
+    @classmethod
+    def space(cls, ir: Lowered) -> Iterator[ComputeAt]:
+        """Each nest inside each outer loop of the only nest that reads what it writes."""
+        readers: dict[Buffer, list[Nest]] = {}
+        for nest in (step for step in ir.nests if isinstance(step, Nest)):
+            for buffer in nest.reads:
+                readers.setdefault(buffer, []).append(nest)
+        for step in ir.nests:
+            found = readers.get(step.writes[0], []) if isinstance(step, Nest) and len(step.writes) == 1 else []
+            for loop in found[0].loops if len(found) == 1 else ():
+                if loop.extent > 1 and (one := cls(step.name, found[0].name, loop.name)).check(ir):
+                    yield one
 
     def _plan(self, ir: Lowered) -> tuple[_ComputedRegion | None, Verdict]:
         steps = {step.name: step for step in ir.nests}

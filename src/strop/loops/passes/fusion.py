@@ -321,6 +321,11 @@ class ParametersFirst(NestsPass):
         nests = sorted(ir.nests, key=lambda step: not (isinstance(step, Nest) and decided.issuperset(step.writes)))
         return replace(ir, nests=tuple(nests))
 
+    @classmethod
+    def space(cls, ir: Lowered) -> Iterator[ParametersFirst]:
+        if cls().apply(ir).nests != ir.nests:
+            yield cls()
+
 
 @dataclass(frozen=True)
 class Hoist(NestsPass):

@@ -14,19 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import permutations, takewhile
 from typing import Any, ClassVar
 
 from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store
-from strop.loops.layout import STEPS, EmbedDim, Layout, LayoutStep, SplitDim, halo, relayout
+from strop.loops.layout import STEPS, EmbedDim, Layout, LayoutStep, SplitDim, blocked, channels_last, halo, relayout
 from strop.loops.lowered import LibraryCall, Lowered, Step
 
 #: what is added to the name of a tensor that belongs to the caller for the copy that does not
 INSIDE = ".inside"
 #: what is added to the name of a tensor for its second copy
 TWIN = ".again"
+#: of tensors that may have channels and space
+RANKS = range(3, 6)
+#: channels that lie side by side in a blocked layout: the f32 of a vector register
+BLOCKS = (4, 8, 16)
 
 
 class NestsPass(Pass, abstract=True):
@@ -180,6 +184,14 @@ class Twin(NestsPass):
         steps.insert(last + 1 + len(list(behind)), border_copy(buffer, twin))
         return replace(ir, nests=tuple(steps))
 
+    @classmethod
+    def space(cls, ir: Lowered) -> Iterator[Twin]:
+        """A second copy for any but the first nest that reads a tensor."""
+        for buffer in (b for b in tensors(ir).values() if b.space == "arena"):
+            readers = [step.name for step in ir.nests if isinstance(step, Nest) and buffer in step.reads]
+            twins = (cls(buffer.name, (reader,)) for reader in readers[1:])
+            yield from (one for one in twins if one.check(ir))
+
 
 def _copies_to_a_twin(step: Step) -> bool:
     return isinstance(step, Nest) and step.note == BORDER_COPY and step.writes[0].name.endswith(TWIN)
@@ -220,6 +232,16 @@ class Relayout(NestsPass):
 
     def apply(self, ir: Lowered) -> Lowered:
         return self.apply_all(ir, (self,))
+
+    @classmethod
+    def space(cls, ir: Lowered) -> Iterator[Relayout]:
+        """Tensors of channels and space with the channels last, or in blocks of a vector."""
+        for name, buffer in tensors(ir).items():
+            rank = len(buffer.shape)
+            if rank in RANKS and name not in ir.layouts and buffer.shape[1] > 1:
+                layouts = (channels_last(rank), *(blocked(rank, by) for by in BLOCKS if buffer.shape[1] % by == 0))
+                found = (cls(name, layout.text) for layout in layouts)
+                yield from (one for one in found if one.check(ir))
 
     @classmethod
     def apply_all(cls, ir: Lowered, passes: Sequence[Relayout]) -> Lowered:
@@ -294,6 +316,19 @@ class StoreAt(NestsPass):
         steps = lay_out(ir.nests, {host: (both, front), part: (both, behind)})
         kept = {name: layout for name, layout in ir.layouts.items() if name not in (host.name, part.name)}
         return replace(ir, nests=tuple(steps), layouts={**kept, both.name: Layout()})
+
+    @classmethod
+    def space(cls, ir: Lowered) -> Iterator[StoreAt]:
+        """What is read beside a parameter of one more dimension: a bias behind the rows of its weight."""
+        seen: set[tuple[Buffer, Buffer]] = set()
+        for step in ir.nests:
+            given = [b for b in reads(step) if b.space in ("param", "packed")] if isinstance(step, Nest) else []
+            for part, host in permutations(given, 2):
+                if len(part.shape) + 1 != len(host.shape) or (part, host) in seen:
+                    continue
+                seen.add((part, host))
+                behind = (cls(part.name, host.name, dim) for dim in range(len(host.shape)))
+                yield from (one for one in behind if one.check(ir))
 
     def _unsqueezed(self, part: Buffer, host: Buffer) -> tuple[LayoutStep, ...]:
         """A dimension of one element where the host has `dim`."""

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import index_of
 from strop.loops.ir import Loop, Nest, Store
 from strop.loops.passes.primitives import change_loop, exists, find_loop
+from strop.loops.passes.targeted import MOST_VECTORS, STEPS, TargetedNest
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,13 @@ class Unroll(_SetMode):
     def apply(self, ir: Nest) -> Nest:
         return self._set(ir, "unroll")
 
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Unroll]:
+        """Loops of a few iterations."""
+        for owner, position in ir.open_loops():
+            if owner.loops[position].extent <= STEPS[-1]:
+                yield cls(ir.name, owner.loops[position].name)
+
 
 @dataclass(frozen=True)
 class Vectorise(_SetMode):
@@ -59,6 +68,15 @@ class Vectorise(_SetMode):
 
     def apply(self, ir: Nest) -> Nest:
         return self._set(ir, "vector")
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Vectorise]:
+        """Innermost loops of a few vectors."""
+        for owner, position in ir.open_loops():
+            loop = owner.loops[position]
+            innermost = position == len(owner.loops) - 1 and not any(isinstance(item, Nest) for item in owner.body)
+            if innermost and loop.extent <= MOST_VECTORS * ir.lanes and (one := cls(ir.name, loop.name)).check(ir.nest):
+                yield one
 
 
 def _vector_verdict(nest: Nest, name: str, outside: str | None) -> Verdict:
@@ -109,6 +127,15 @@ class Parallelise(_SetMode):
 
     def apply(self, ir: Nest) -> Nest:
         return self._divided(ir) if not in_parts(ir) else replace(ir, body=tuple(map(self._part, ir.body)))
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Parallelise]:
+        """The outermost loops, where there are threads to share them and nothing is shared yet."""
+        if ir.threads < 2 or any(loop.mode == "threads" for loop in ir.nest.all_loops):
+            return
+        for name in dict.fromkeys(leading(part).name for part in _parts(ir.nest)):
+            if (one := cls(ir.name, name)).check(ir.nest):
+                yield one
 
     def _part(self, item: Store | Nest) -> Store | Nest:
         if not isinstance(item, Nest) or not _transparent(item):

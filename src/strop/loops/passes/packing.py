@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -10,10 +10,12 @@ from math import prod
 from strop.core.dtypes import SIZES
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import ZERO, Index, Var, index_of
-from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replace_loads
+from strop.loops.ir import CONSTANT, Buffer, Guard, Load, Loop, Nest, Store, loads, replace_loads
 from strop.loops.passes.primitives import change_loop, exists
+from strop.loops.passes.targeted import MOST_VECTORS, TargetedNest
 
 LINE_BYTES = 64  # asked for at a time
+PAGE_BYTES = 4096  # from which on the hardware prefetcher does not follow a stream
 MOST_STEPS = 16  # iterations per cache line of the next part, up to which prefetching it pays
 
 
@@ -67,6 +69,19 @@ class Pack(Pass):
         if reads[0].buffer in (*ir.writes, *ir.all_scratch):
             return no(f"`{self.buffer}` is written here", ir.name)
         return self._places(ir, reads[0])
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Pack]:
+        """Parameters in whole vectors along a loop of the nest, in the order of its other loops."""
+        reads = dict.fromkeys(load for store in ir.nest.stores for load in loads(store))
+        order = tuple(dict.fromkeys(loop.name for loop in ir.nest.all_loops if loop.extent > 1))
+        for load in (load for load in reads if load.buffer.space in CONSTANT and not load.guards):
+            near = {var.name for var in load.vars}
+            for along in (loop.name for loop in ir.nest.loops if loop.name in near and loop.extent > 1):
+                others = tuple(name for name in order if name in near and name != along)
+                widths = (count * ir.lanes for count in range(1, MOST_VECTORS + 1))
+                packs = (cls(ir.name, load.buffer.name, along, by, others) for by in widths)
+                yield from (one for one in packs if one.check(ir.nest))
 
     def _places(self, ir: Nest, read: Load) -> Verdict:
         """Whether the loops around the read and around the copy are those that the packed copy needs."""
@@ -175,6 +190,13 @@ class Prefetch(Pass):
 
         return ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
 
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Prefetch]:
+        """Four vectors and a page ahead in each parameter that nothing is prefetched of."""
+        for buffer in _not_prefetched(ir.nest):
+            ahead = (4 * ir.lanes, PAGE_BYTES // SIZES[buffer.dtype])
+            yield from (cls(ir.name, buffer.name, elements) for elements in ahead if elements < buffer.size)
+
 
 @dataclass(frozen=True)
 class PrefetchNext(Pass):
@@ -206,6 +228,13 @@ class PrefetchNext(Pass):
 
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loop, self._ask)
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[PrefetchNext]:
+        """Each loop that a parameter is read part by part along, where nothing of it is prefetched."""
+        for buffer in _not_prefetched(ir.nest):
+            found = (cls(ir.name, buffer.name, owner.loops[position].name) for owner, position in ir.open_loops())
+            yield from (one for one in found if one.check(ir.nest))
 
     def _ask(self, nest: Nest, position: int) -> Nest:
         inside = replace(nest, loops=nest.loops[position + 1 :])
@@ -257,6 +286,18 @@ def _in_parts(offset: Index, over: Var, outside: Mapping[Var, Index]) -> bool:
     step = offset.coefficient(over) or 0
     low, high = offset.substitute({**outside, over: ZERO}).bounds
     return 0 <= low <= high < step
+
+
+def _not_prefetched(nest: Nest) -> list[Buffer]:
+    """Parameters that a nest reads, but for those of which something is prefetched."""
+    reads = [load for store in nest.stores for load in loads(store)]
+    asked = {load.buffer for load in reads if load.prefetch is not None}
+    return [b for b in dict.fromkeys(load.buffer for load in reads) if _is_kept(b, nest) and b not in asked]
+
+
+def _is_kept(buffer: Buffer, nest: Nest) -> bool:
+    """Whether it is a parameter, or what the nest has packed of one."""
+    return buffer.space in CONSTANT or (buffer.space == "arena" and buffer.name.startswith(f"{nest.name}."))
 
 
 def _is_read(ir: Nest, buffer: str) -> Verdict:

@@ -6,12 +6,15 @@ Loops are named; after a split with a tail two loops may share a name (one per p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from strop.core.passes import Pass, Verdict, no, yes
+from strop.loops.analysis import fusable
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store, replace_loads
+from strop.loops.passes.targeted import MOST_ROWS, MOST_VECTORS, STEPS, TargetedNest, is_open, nests_of
 
 Change = Callable[[Nest, int], Nest]
 
@@ -80,6 +83,18 @@ class Split(Pass):
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loop, self._split)
 
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Split]:
+        """Rows of a register tile (`balanced`), whole vectors (`rest`), a few steps of a reduction (`rest`)."""
+        for owner, position in ir.open_loops():
+            loop = owner.loops[position]
+            if loop.kind == "reduce":
+                yield from (cls(ir.name, loop.name, by, "rest") for by in STEPS if by < 2 * loop.extent)
+                continue
+            yield from (cls(ir.name, loop.name, by) for by in range(2, min(MOST_ROWS, loop.extent) + 1))
+            widths = (count * ir.lanes for count in range(1, MOST_VECTORS + 1))
+            yield from (cls(ir.name, loop.name, by, "rest") for by in widths if by < loop.extent + ir.lanes)
+
     def _split(self, nest: Nest, position: int) -> Nest:
         loop = nest.loops[position]
         extent = loop.extent
@@ -118,7 +133,7 @@ class Reorder(Pass):
     order: tuple[str, ...]
 
     def check(self, ir: Nest) -> Verdict:
-        found = exists(ir, *self.order)
+        found = exists(ir, *self.order) if self.order else no("no loops are named", ir.name)
         if not found:
             return found
         if len(set(self.order)) != len(self.order):
@@ -135,6 +150,14 @@ class Reorder(Pass):
 
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.order[0], self._reorder)
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Reorder]:
+        """Neighbours that change places; loops that run once are in nobody's way."""
+        for owner in nests_of(ir.nest):
+            for outer, inner in pairwise(loop for loop in owner.loops if loop.extent > 1):
+                if is_open(outer) and is_open(inner) and (one := cls(ir.name, (inner.name, outer.name))).check(ir.nest):
+                    yield one
 
     def _reorder(self, nest: Nest, position: int) -> Nest:
         by_name = {loop.name: loop for loop in nest.loops}
@@ -165,6 +188,15 @@ class Fuse(Pass):
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.outer, self._fuse)
 
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Fuse]:
+        """Neighbours that every access steps through as one."""
+        for owner in nests_of(ir.nest):
+            for outer, inner in pairwise(owner.loops):
+                one = cls(ir.name, outer.name, inner.name)
+                if is_open(outer) and is_open(inner) and fusable(owner, outer, inner) and one.check(ir.nest):
+                    yield one
+
     def _fuse(self, nest: Nest, position: int) -> Nest:
         outer, inner = nest.loops[position : position + 2]
         whole = Var(self.outer, outer.extent * inner.extent)
@@ -187,7 +219,7 @@ class Sink(Pass):
     around: tuple[str, ...] = ()  # inner nests, by their first loop, that the loops go around instead of into
 
     def check(self, ir: Nest) -> Verdict:
-        found = exists(ir, *self.loops)
+        found = exists(ir, *self.loops) if self.loops else no("no loops are named", ir.name)
         if not found:
             return found
         owner, _ = find_loop(ir, self.loops[0]) or (ir, 0)
@@ -202,6 +234,15 @@ class Sink(Pass):
 
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loops[0], self._sink)
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Sink]:
+        """The innermost loop, or the innermost two in either order, around the parts of a nest."""
+        for owner in nests_of(ir.nest):
+            names = tuple(loop.name for loop in owner.loops[-2:])
+            if any(isinstance(item, Nest) for item in owner.body):
+                sinks = (cls(ir.name, loops) for loops in dict.fromkeys((names[-1:], names, names[::-1])) if loops)
+                yield from (one for one in sinks if one.check(ir.nest))
 
     def _sink(self, nest: Nest, position: int) -> Nest:
         count = len(self.loops)
@@ -293,6 +334,15 @@ class Serpentine(Pass):
     def apply(self, ir: Nest) -> Nest:
         return change_loop(ir, self.loop, self._alternate)
 
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Serpentine]:
+        """The outermost parallel loop of what is inside each loop."""
+        for owner, position in ir.open_loops():
+            inside = (item for item in owner.body if isinstance(item, Nest))
+            walked = next((loop for item in inside for loop in item.loops if is_open(loop)), None)
+            if walked is not None and (one := cls(ir.name, owner.loops[position].name, walked.name)).check(ir.nest):
+                yield one
+
     def _alternate(self, nest: Nest, position: int) -> Nest:
         loop = nest.loops[position]
         pairs = Var(f"{self.loop}.o", loop.extent // 2)
@@ -333,6 +383,10 @@ class Reset(Pass):
 
     def apply(self, ir: Nest) -> Nest:
         return ir
+
+    @classmethod
+    def space(cls, ir: TargetedNest) -> Iterator[Reset]:
+        yield cls(ir.name)
 
 
 def schedule(nest: Nest, passes: list[Pass]) -> Nest:
