@@ -144,6 +144,12 @@ class Options:
         # what is checked may have to be computed again directly, for which weights are needed as they were
         return "never" if use == "checked" and self.release else use
 
+    @property
+    def direct(self) -> Options:
+        """The same with direct algorithms only: the sums by which operators are defined."""
+        switches: dict[str, Any] = dict.fromkeys(ALGORITHMS, False)
+        return replace(self, **switches)
+
     def under(self, precision: str) -> Options:
         """These options under `torch.set_float32_matmul_precision`: "high" and "medium" allow every algorithm for
         matrix products, unless `numerics` or a switch of its own says otherwise."""

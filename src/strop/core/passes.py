@@ -223,7 +223,7 @@ _BARE = re.compile(r"[A-Za-z_][\w.\-/:+%]*")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?|inf|nan)(?![\w.])")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BLANK = re.compile(r"(?:[\s;]|#[^\n]*)*")
-_DIGITS, _DEPTH = 24, 16  # of numbers, and of tuples in tuples
+_DIGITS, _DEPTH = 100, 16  # of numbers, and of tuples in tuples
 _WORDS = {"true": True, "false": False, "none": None}
 
 

@@ -10,7 +10,6 @@ import ctypes
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -42,21 +41,21 @@ def build(graph: Graph, options: Options, journal: Journal, threads: int) -> Nat
     """Compile a graph (or find it in the cache) and make it callable."""
     compiled = compiled_for(graph, options, journal, threads)
     with journal.step("load"):
-        return NativeProgram(compiled, options, without_winograd(graph, options, journal, threads))
+        return NativeProgram(compiled, options, with_direct_algorithms(graph, options, journal, threads))
 
 
-def without_winograd(
+def with_direct_algorithms(
     graph: Graph, options: Options, journal: Journal, threads: int
 ) -> Callable[[], NativeProgram] | None:
-    """How to make the program that serves calls in which Winograd's convolutions meet what is not finite; None where
-    the parameters that it would need are given up."""
+    """How to make the program that serves calls in which an algorithm that spreads what is not finite, Winograd's
+    convolution, meets such a value; None where the parameters that it would need are given up."""
     if options.release:
         return None
 
     def make() -> NativeProgram:
         why = "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile"
         journal.add("fallback", "numerics", f"{why}: such calls are computed again with direct convolutions")
-        return build(graph, replace(options, winograd=False), journal, threads)
+        return build(graph, options.direct, journal, threads)
 
     return make
 

@@ -49,7 +49,7 @@ from strop.runtime.hot_swap import HotSwapProgram
 from strop.runtime.load_model import load
 from strop.runtime.packed import dense
 from strop.runtime.profile import Profile, TimedProgram, profile
-from strop.runtime.program import NativeProgram, compiled_for, without_winograd
+from strop.runtime.program import NativeProgram, compiled_for, with_direct_algorithms
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced
 from strop.runtime.state import ModuleState
 from strop.schedule.constraints import KeepApart, Pin
@@ -127,7 +127,7 @@ class Session:
         first = self._program is None
         compiled = compiled_for(graph, options, journal, threads, self._keep if first else None)
         with journal.step("load"):
-            direct = without_winograd(graph, options, journal, threads)
+            direct = with_direct_algorithms(graph, options, journal, threads)
             program = HotSwapProgram(NativeProgram(compiled, options, direct))
         if first:
             self._program, self._captured, self.options = program, graph, options
@@ -386,7 +386,7 @@ class Session:
         compiled = pipeline.generate(stages, target, heard, known=known)
         _require_memory(compiled)
         assert self._program is not None
-        direct = without_winograd(self._captured, self.options, self.journal, compiled.threads)
+        direct = with_direct_algorithms(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
         self.journal.take(heard)
         self._edits, self._undone, self._unedited = edits, undone, unedited

@@ -15,7 +15,7 @@ from strop.core.problem import Problem
 from strop.loops.calls import Call, canonicalise
 from strop.loops.ir import Nest
 from strop.loops.lowered import LibraryCall, Lowered
-from strop.loops.passes.fusion import Epilogue, Inline, ScaleWeights, ShareLoops, Steps
+from strop.loops.passes.fusion import Epilogue, FusionPass, Steps
 from strop.loops.passes.layouts import reads, writes
 from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.primitives import Reset
@@ -159,6 +159,8 @@ def refused_fusions(lowered: Lowered, at: str = "") -> Iterator[tuple[Pass, Verd
                 yield verdicts[0] if library else epilogue
 
 
-def fusions(a: str, b: str) -> tuple[Epilogue | Inline | ScaleWeights | ShareLoops, ...]:
-    """The passes that could make one nest of two, of which the second reads what the first writes."""
-    return Epilogue(b, a), Inline(a), ScaleWeights(a, b), ShareLoops(b, a)
+def fusions(a: str, b: str) -> list[FusionPass]:
+    """The passes that could make one nest of two, of which the second reads what the first writes. Epilogues come
+    first: nothing is computed twice in one."""
+    kinds = [kind for kind in Pass.registry.values() if issubclass(kind, FusionPass)]
+    return [kind.joining(a, b) for kind in sorted(kinds, key=lambda kind: kind is not Epilogue)]

@@ -97,6 +97,11 @@ class FusionPass(NestsPass, abstract=True):
     def do(self, steps: Steps) -> None:
         raise NotImplementedError
 
+    @classmethod
+    def joining(cls, producer: str, consumer: str) -> FusionPass:
+        """The pass of this kind that makes one nest of two, of which the second reads what the first writes."""
+        raise NotImplementedError
+
     def check(self, ir: Lowered) -> Verdict:
         return self.can(Steps(ir))
 
@@ -126,6 +131,10 @@ class Inline(FusionPass):
     """for i: b[i] = f(i); for j: S(b[j])   →   for j: S(f(j))     (in every nest that reads b)"""
 
     nest: str
+
+    @classmethod
+    def joining(cls, producer: str, consumer: str) -> Inline:
+        return cls(producer)
 
     def can(self, steps: Steps) -> Verdict:
         found = _are_nests(steps, self.nest)
@@ -179,6 +188,10 @@ class ScaleWeights(FusionPass):
     nest: str
     into: str
 
+    @classmethod
+    def joining(cls, producer: str, consumer: str) -> ScaleWeights:
+        return cls(producer, consumer)
+
     def can(self, steps: Steps) -> Verdict:
         found = _are_nests(steps, self.nest, self.into)
         if not found:
@@ -214,6 +227,10 @@ class Epilogue(FusionPass):
 
     nest: str
     of: str
+
+    @classmethod
+    def joining(cls, producer: str, consumer: str) -> Epilogue:
+        return cls(consumer, producer)
 
     def can(self, steps: Steps) -> Verdict:
         return self._fused(steps)[1]
@@ -268,6 +285,10 @@ class ShareLoops(FusionPass):
 
     nest: str
     of: str
+
+    @classmethod
+    def joining(cls, producer: str, consumer: str) -> ShareLoops:
+        return cls(consumer, producer)
 
     def can(self, steps: Steps) -> Verdict:
         found = _are_nests(steps, self.nest, self.of)

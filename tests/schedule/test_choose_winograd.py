@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strop.graph import build
 from strop.graph.ir import Node
-from strop.schedule.algorithms import choose_algorithm
+from strop.schedule.choose_winograd import choose_winograd
 from strop.target.description import MB, Target
 
 ZEN3 = Target.find("znver3")
@@ -18,9 +18,9 @@ def conv3x3(channels: int, groups: int, size: int) -> Node:
 
 def test_winograd_pays_for_weights_that_come_from_memory():
     few_pixels = conv3x3(1024, 32, 7)
-    assert choose_algorithm(few_pixels, ZEN3, 1, all_weights=2 * MB) is not None
-    assert choose_algorithm(few_pixels, ZEN3, 1, all_weights=100 * MB) is None
+    assert choose_winograd(few_pixels, ZEN3, 1, all_weights=2 * MB) is not None
+    assert choose_winograd(few_pixels, ZEN3, 1, all_weights=100 * MB) is None
 
 
 def test_winograd_stays_where_many_pixels_share_its_weights():
-    assert choose_algorithm(conv3x3(64, 1, 56), ZEN3, 1, all_weights=100 * MB) is not None
+    assert choose_winograd(conv3x3(64, 1, 56), ZEN3, 1, all_weights=100 * MB) is not None
