@@ -102,6 +102,7 @@ class Program:
         self._frames: dict[Module, Frame] = {}
         self._module_nodes: dict[Module, FunctionContext] = {}
         self._namespaces: dict[str, Module] = {}
+        self._late: dict[Module, dict[str, tuple[ast.Import | ast.ImportFrom, ast.alias]]] = {}
         self._stars: dict[Module, list[Module | str]] = {}
         self._star_cells: dict[tuple[Module, str], Cell | None] = {}
         self._objects: dict[tuple[FunctionContext | None, int, str, object, int], Object] = {}
@@ -332,7 +333,11 @@ class Program:
     def find_module(self, importer: Module, dotted: str) -> Module | None:
         """The module of the project that an absolute import means; it has been run."""
         known = self.apis.is_known(self.apis.canonical(dotted))
+        if importer.installed:
+            return None if known else self._ran(self.project.find_installed(dotted))
         module = self.project.find(importer, dotted, known)
+        if module is None and not known:
+            module = self.project.find_installed(dotted)
         if module is None and not known and self.project.is_folder(importer, dotted):
             key = f"{importer.file}:{dotted}"
             if key not in self._namespaces:
@@ -355,6 +360,22 @@ class Program:
         if module is not None:
             self.run_module(module)
         return module
+
+    def import_late(self, module: Module, name: str, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+        """Put an import of an installed package off until somebody reads the name; False once it has been read."""
+        late = self._late.setdefault(module, {})
+        known = late.setdefault(name, (node, alias))
+        return known == (node, alias) and name not in self.module_frame(module).imported
+
+    def force(self, frame: Frame, name: str) -> None:
+        """Do the import that was put off for a variable of a module."""
+        from strop.source.interpret.statements import Body
+
+        module = frame.code.module
+        found = self._late.get(module, {}).get(name)
+        if found is not None and name not in frame.imported:
+            frame.imported.add(name)
+            Body(self, self.module_node(module)).import_alias(*found)
 
     def add_star(self, module: Module, source: Module | str) -> None:
         sources = self._stars.setdefault(module, [])
@@ -379,6 +400,7 @@ class Program:
         for source in reversed(self._stars[module]):
             if isinstance(source, Module):
                 if name in source.code.locals and not name.startswith("_"):
+                    self.force(self.module_frame(source), name)
                     return self.module_frame(source).cells.setdefault(name, Cell())
                 if (cell := self.star_import(source, name)) is not None:
                     return cell

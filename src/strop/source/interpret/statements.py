@@ -434,28 +434,33 @@ class Body(Expressions):
 
     # -- imports ---------------------------------------------------------------------------------------------------
 
-    def _import(self, node: ast.Import) -> None:
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if not self.is_module:
             self.note(node, "other", "import", None)
         for alias in node.names:
-            first = alias.name.partition(".")[0]
-            module = self.program.find_module(self.code.module, alias.name)
-            if alias.asname is not None:
-                self.store(alias.asname, self._module(module, alias.name), node)
-                continue
-            top = (
-                module
-                if module is not None and first == alias.name
-                else self.program.find_module(self.code.module, first)
-            )
-            self.store(first, self._module(top, first), node)
+            name = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0])
+            late = self.is_module and self.code.module.installed and name != "*"
+            if not late or not self.program.import_late(self.code.module, name, node, alias):
+                self.import_alias(node, alias)
+
+    def import_alias(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+        """One name of an import statement."""
+        if isinstance(node, ast.ImportFrom):
+            self._import_from(node, alias)
+            return
+        first = alias.name.partition(".")[0]
+        module = self.program.find_module(self.code.module, alias.name)
+        if alias.asname is not None:
+            self.store(alias.asname, self._module(module, alias.name), node)
+            return
+        top = module if module is not None and first == alias.name else None
+        top = top or self.program.find_module(self.code.module, first)
+        self.store(first, self._module(top, first), node)
 
     def _module(self, module: Module | None, dotted: str) -> Value:
         return module_of(module) if module is not None else library(self.apis.canonical(dotted)).value
 
-    def _import_from(self, node: ast.ImportFrom) -> None:
-        if not self.is_module:
-            self.note(node, "other", "import", None)
+    def _import_from(self, node: ast.ImportFrom, alias: ast.alias) -> None:
         if node.module == "__future__":
             return
         importer = self.code.module
@@ -464,11 +469,10 @@ class Body(Expressions):
             module = self.program.relative_module(importer, node.level, dotted)
         else:
             module = self.program.find_module(importer, dotted)
-        for alias in node.names:
-            if alias.name == "*":
-                self.program.add_star(importer, module if module is not None else dotted)
-                continue
-            self.store(alias.asname or alias.name, self._imported(module, node.level, dotted, alias.name), node)
+        if alias.name == "*":
+            self.program.add_star(importer, module if module is not None else dotted)
+            return
+        self.store(alias.asname or alias.name, self._imported(module, node.level, dotted, alias.name), node)
 
     def _imported(self, module: Module | None, level: int, dotted: str, name: str) -> Value:
         if module is not None:
@@ -516,7 +520,7 @@ _STATEMENTS: dict[type[ast.AST], Callable[[Any, Any], None]] = {
     ast.AsyncFunctionDef: Body._function,
     ast.ClassDef: Body._class,
     ast.Import: Body._import,
-    ast.ImportFrom: Body._import_from,
+    ast.ImportFrom: Body._import,
     ast.Global: Body._global,
     ast.Nonlocal: Body._global,
 }
