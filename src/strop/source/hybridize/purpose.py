@@ -22,9 +22,19 @@ _users: WeakKeyDictionary[Program, dict[Code, list[Module]]] = WeakKeyDictionary
 
 def figures(program: Program, code: Code, target: str, with_strop: bool) -> str:
     """The table of `torch_operations.py` that a function's estimate is made with."""
-    if target != "cpu" or is_trained(program, _calling(program, code)):
+    return target if is_trained(program, _calling(program, code)) else figures_of_inference(target, with_strop)
+
+
+def figures_of_inference(target: str, with_strop: bool) -> str:
+    """The table for what nobody trains; GPUs have one for both."""
+    if target != "cpu":
         return target
     return "cpu, strop" if with_strop else "cpu, inference"
+
+
+def backend_of(table: str) -> str:
+    """The arguments that `compile` is called with, in brackets; none where PyTorch's own backend is meant."""
+    return '(backend="strop")' if table == "cpu, strop" else ""
 
 
 def is_trained(program: Program, modules: Iterable[Module]) -> bool:
