@@ -5,7 +5,7 @@
     python benchmarks/proposals.py --write         # and keep the figures for docs/scan.md
 
 Each project of `benchmarks/projects` trains or serves a model, of a package from PyPI or of its own. It is copied; one
-copy is edited by `strop fix --write --unsafe`, which is what is safe and what rests on an assumption, and for inference
+copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and for inference
 another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
 and take turns, on one thread and one CPU, so that a busy machine slows all of them. What is told is the median of the
 ratios of steps after warm-up, and how long the start of the script and its first step take.
@@ -61,7 +61,7 @@ PROJECTS = {
     "text_embeddings": Project("embed.py", "inference", "BERT (transformers)"),
 }
 #: arguments of `strop fix --write` by what they are called in the results
-LEVELS = {"pytorch": ("--unsafe",), "strop": ("--unsafe", "--with-strop")}
+LEVELS = {"pytorch": ("--unsafe", "--unproven"), "strop": ("--unsafe", "--unproven", "--with-strop")}
 
 
 class Worker:

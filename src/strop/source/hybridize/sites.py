@@ -11,6 +11,7 @@ is not in its constructor.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
@@ -19,7 +20,7 @@ from strop.source.facts import Edit, Finding, Place
 from strop.source.hybridize.calling import exported, forwards_of, how_often, is_module, is_test
 from strop.source.hybridize.choose import status
 from strop.source.hybridize.purpose import backend_of, figures_of_inference, is_trained
-from strop.source.hybridize.syntax import span
+from strop.source.hybridize.syntax import owner_of, span
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, event_estimate, loops_around
@@ -33,16 +34,20 @@ _MODELS = frozenset(
     f"torch.nn.{name}"
     for name in ("Sequential", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer")
 )
-#: libraries of models, whose constructors say nothing of what they return
-_MAKERS = ("torchvision.models.", "timm.create_model", "transformers.Auto", "segmentation_models_pytorch.")
+#: what makes models in libraries whose tables and configurations decide which
+_MAKERS = re.compile(
+    r"torchvision\.models\.|timm\.create_model$|segmentation_models_pytorch\.|"
+    r"(transformers|diffusers)\.(\w*Model|\w+For[A-Z]\w+)(\.from_\w+)?$"
+)
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 _COMPILES = frozenset(
     ["torch.compile", "torch.nn.Module.compile", "torch.jit.script", "torch.jit.trace", "torch.onnx.export"]
 )
 _MAX_NESTING = 6
 _MAX_ASSUMPTIONS = 4  #: assumptions about code of installed packages that are spelled out
+_MAX_DOUBTS = 10  #: a class with more has options by the dozen: counting all of them says nothing of one model
 #: units of a model that a registry or a configuration makes, by the tables under which most of them gain
-_UNSEEN = {"cuda": (45.0, 36.0), "cpu, strop": (45.0, 32.0)}
+_UNSEEN = {"cuda": (45.0, 36.0), "cpu, inference": (45.0, 33.0), "cpu, strop": (45.0, 26.0)}
 _OFTEN_ENOUGH = "it runs often enough to pay for compiling it"
 
 Site = tuple[Code, ast.Assign]
@@ -184,8 +189,13 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
             worth = _estimate(program, models, table)
             if worth is None or worth.gain < WORTH_SAYING or not _of(program).compiled.isdisjoint(models):
                 continue
+            assumed = _assumed(program, models)
+            if len(assumed) > _MAX_DOUBTS:
+                continue
             taken |= set(models)
-            found.append((finding(code, statement, worth, _assumed(program, models), table), worth.saved))
+            rest = len(assumed) - _MAX_ASSUMPTIONS
+            told = assumed if rest <= 0 else (*assumed[:_MAX_ASSUMPTIONS], f"{rest} more of this kind")
+            found.append((finding(code, statement, worth, told, table), worth.saved))
         elif _comes_from_library(value) and _is_called_in_loop(program, code, statement):
             table = target if is_trained(program, [code.module]) else figures_of_inference(target, with_strop)
             if table in _UNSEEN:
@@ -210,9 +220,7 @@ def _assumed(program: Program, models: list[Object]) -> tuple[str, ...]:
                 found[f"{stranger.text if stranger.package else f'`{stranger.text}`'} can be traced"] = None
             for one, _ in state.conditional:
                 found[f"not (`{one.unless}`) whenever it runs compiled: otherwise {one.message}"] = None
-    told = list(found)
-    more = [f"{len(told) - _MAX_ASSUMPTIONS} more of this kind"] if len(told) > _MAX_ASSUMPTIONS else []
-    return (*told[:_MAX_ASSUMPTIONS], *more)
+    return tuple(found)
 
 
 def _is_library_model(program: Program, obj: Object) -> bool:
@@ -245,24 +253,25 @@ def _estimate(program: Program, models: list[Object], target: str) -> Estimate |
 
 
 def _comes_from_library(value: Value) -> bool:
-    return all(isinstance(a, Unknown) and a.why.removeprefix("result of `").startswith(_MAKERS) for a in value.atoms)
+    made = [a.why.removeprefix("result of `").rstrip("`") if isinstance(a, Unknown) else "" for a in value.atoms]
+    return all(_MAKERS.match(name) for name in made)
 
 
 def _is_called_in_loop(program: Program, code: Code, statement: ast.Assign) -> bool:
-    """`name(…)` is there, in a loop or in a function, and `name.compile()` and `torch.compile(name)` are not."""
-    target = statement.targets[0]
-    if not isinstance(target, ast.Name):
-        return False
+    """Something of its name is called in a loop or in what runs often, and nothing of its name is compiled."""
+    name = ast.unparse(statement.targets[0])
     called = False
     for node in code.module.code.walk():
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Name) and node.func.id == target.id:
-            called = called or loops_around(program, code, code.place(node)) > 0
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
-            owner = node.func.value
-            if any(isinstance(part, ast.Name) and part.id == target.id for part in (owner, *node.args)):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
+            if name in (ast.unparse(part) for part in (node.func.value, *node.args)):
                 return False
+        elif ast.unparse(node.func) == name:
+            place = code.place(node)
+            owner = owner_of(program, place) or code
+            often = not isinstance(owner.node, (ast.Module, ast.ClassDef)) and how_often(program, owner) == "often"
+            called = called or often or loops_around(program, owner, place) > 0
     return called
 
 
