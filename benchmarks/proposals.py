@@ -219,7 +219,9 @@ def main() -> int:
     parser.add_argument("projects", nargs="*", metavar="PROJECT", help=", ".join(PROJECTS))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="where steps are timed")
-    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="work in this new folder and leave the copies there")
+    parser.add_argument(
+        "--keep", metavar="FOLDER", type=Path, help="work in this new folder and leave the copies there"
+    )
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {STORED.relative_to(ROOT)}")
     given = parser.parse_args()
     fetch()

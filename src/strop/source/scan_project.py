@@ -148,7 +148,7 @@ def _meaning(unit: _Unit) -> str:
     kernels = (settings.target, settings.with_strop, rules, asked)
     signatures = settings.signatures or "STR149" in settings.select
     versions = [(pin.text, pin.file, pin.line) for pin in pins(unit.roots, "torch")]
-    packages = [(folder, sorted(os.listdir(folder))) for folder in package_folders(roots)]
+    packages = [(folder, sorted(path.name for path in Path(folder).iterdir())) for folder in package_folders(roots)]
     given = (settings.speculate, settings.hints, settings.max_lines, kernels, signatures, roots, versions, packages)
     return repr(given)
 

@@ -7,9 +7,10 @@ a compiled training step: Inductor draws its random numbers one by one on a CPU.
 Strop's backend makes code of its own for products and convolutions, too.
 
 The figures of CPUs were fitted to measured steps, Inductor beside eager (`benchmarks/proposals.py` measures what comes
-of them). Training: ResNet-18 0.93 times as fast, BERT 0.86, LSTM 0.88, a ViT with dropout 0.84, GPT-2 1.07,
-EfficientNet 1.09, UNet 1.17, a Conformer 1.20, the U-Net of a diffusion model 1.20, a DiT 1.21. Inference: a ViT 1.05, a Conformer 1.23, a Performer 1.35.
-Those of GPUs are guesses.
+of them). Training: BERT 0.86 times as fast, a ViT with dropout 0.84, LSTM 0.88, ResNet-18 and ConvNeXt 0.93, GPT-2
+1.07, EfficientNet 1.09, UNet 1.17, a Conformer and the U-Net of a diffusion model 1.20, a DiT 1.21. Inference: a ViT
+1.05, a Conformer 1.23, a Perceiver 1.29, a Performer 1.35. Those of Strop's backend are rough, and
+those of GPUs are guesses.
 """
 
 from __future__ import annotations

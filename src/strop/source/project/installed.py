@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -47,12 +46,11 @@ def _packages_of(environment: Path) -> list[str]:
     return [str(path.resolve()) for path in sorted(environment.glob("lib*/python*/site-packages"))]
 
 
-@lru_cache(maxsize=1)
 def _importable() -> list[str]:
-    own = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-    own |= {str(Path(folder) / "lib-dynload") for folder in own}
-    given = [os.path.realpath(entry) for entry in sys.path if entry]
-    return [entry for entry in given if entry not in own and Path(entry).is_dir()]
+    """What Python's own search path says, but for its standard library and the folder that Strop was started in."""
+    given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    given += [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
+    return [os.path.realpath(entry) for entry in given if Path(entry).is_dir()]
 
 
 @lru_cache(maxsize=512)
