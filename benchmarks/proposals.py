@@ -8,7 +8,8 @@ Each project of `benchmarks/projects` trains or serves a model, of a package fro
 copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and for inference
 another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
 and take turns, on one thread and one CPU, so that a busy machine slows all of them. What is told is the median of the
-ratios of steps after warm-up, and how long the start of the script and its first step take.
+ratios of steps after warm-up, and how long the start of the script and its first step take, which all copies do at the
+same time.
 """
 
 from __future__ import annotations
@@ -77,22 +78,18 @@ class Worker:
             text=True,
             env=environment() | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")},
         )
-        self.start = self._answer()
 
     def run(self, count: int = 1) -> float:
         """Seconds of a step."""
-        self._tell(str(count))
-        return self._answer()
+        self.tell(str(count))
+        return self.answer()
 
-    def pin(self, cpu: int) -> None:
-        self._tell(f"pin {cpu}")
-
-    def _tell(self, line: str) -> None:
+    def tell(self, line: str) -> None:
         assert self.process.stdin
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
-    def _answer(self) -> float:
+    def answer(self) -> float:
         assert self.process.stdout
         line = self.process.stdout.readline()
         if not line:
@@ -131,9 +128,12 @@ def measure(name: str, folders: dict[str, Path], scratch: Path, rounds: int, cpu
     script = PROJECTS[name].script
     with (scratch / f"{name}.log").open("w") as errors:
         workers = {level: Worker(folder / script, scratch, errors) for level, folder in folders.items()}
-        first = {level: worker.run() for level, worker in workers.items()}
+        start = {level: worker.answer() for level, worker in workers.items()}
         for worker in workers.values():
-            worker.pin(cpu)
+            worker.tell("1")
+        first = {level: worker.answer() for level, worker in workers.items()}
+        for worker in workers.values():
+            worker.tell(f"pin {cpu}")
             warm = [worker.run() for _ in range(_WARM_UP)]
         count = max(1, round(_SECONDS / warm[-1]))
         times: dict[str, list[float]] = {level: [] for level in workers}
@@ -149,7 +149,7 @@ def measure(name: str, folders: dict[str, Path], scratch: Path, rounds: int, cpu
             "after_ms": round(statistics.median(after) * 1e3, 2),
             "speedup": round(statistics.median(old / new for old, new in zip(before, after)), 3),
             "first_s": [round(first["before"], 2), round(first[level], 2)],
-            "start_s": [round(workers["before"].start, 2), round(workers[level].start, 2)],
+            "start_s": [round(start["before"], 2), round(start[level], 2)],
         }
         for level, after in times.items()
         if level != "before"

@@ -408,8 +408,8 @@ def scan() -> str:
         fuse; products, convolutions, attention kernels and recurrent layers are library calls with or without a graph.
         Loops count several times. The figures were fitted to steps that were measured on CPUs, where training networks
         of convolutions and plain transformers gains nothing: nothing is said of those. Those of `--target cuda` are
-        guesses. Below {WORTH_SAYING} times nothing is proposed; kernels with a smaller estimate are reported when their code is selected. Findings are
-        sorted by `worth`, the estimate of what they save in the same units.
+        guesses. Below {WORTH_SAYING} times nothing is proposed; kernels with a smaller estimate are reported when their
+        code is selected. Findings are sorted by `worth`, the estimate of what they save in the same units.
         """,
         """
         Of a graph and the kernels (STR7xx) that would be inside of it, the one that is worth more is proposed, and its

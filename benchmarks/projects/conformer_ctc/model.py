@@ -5,7 +5,7 @@ from conformer import Conformer
 
 
 class Recognizer(nn.Module):
-    def __init__(self, mels=80, dim=144, depth=3, letters=32):
+    def __init__(self, mels=80, dim=144, depth=2, letters=32):
         super().__init__()
         self.subsample = nn.Sequential(
             nn.Conv1d(mels, dim, 3, stride=2, padding=1),

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 STEPS = 1000
 
-model = Unet(dim=16, dim_mults=(1, 2, 4), flash_attn=False)
+model = Unet(dim=16, dim_mults=(1, 2), flash_attn=False)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 
 betas = torch.linspace(1e-4, 0.02, STEPS)

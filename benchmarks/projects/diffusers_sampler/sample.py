@@ -11,9 +11,9 @@ unet = UNet2DModel(
     in_channels=3,
     out_channels=3,
     layers_per_block=1,
-    block_out_channels=(32, 64, 64),
-    down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D"),
-    up_block_types=("UpBlock2D", "AttnUpBlock2D", "UpBlock2D"),
+    block_out_channels=(32, 64),
+    down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+    up_block_types=("AttnUpBlock2D", "UpBlock2D"),
     norm_num_groups=8,
 ).eval()
 alphas = torch.cumprod(1 - torch.linspace(1e-4, 0.02, 1000), dim=0)

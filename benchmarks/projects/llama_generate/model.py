@@ -74,7 +74,7 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    def __init__(self, vocab=1000, dim=128, layers=4, heads=4, kv_heads=2, hidden=344, length=128):
+    def __init__(self, vocab=1000, dim=128, layers=3, heads=4, kv_heads=2, hidden=344, length=128):
         super().__init__()
         self.embed = nn.Embedding(vocab, dim)
         self.layers = nn.ModuleList(Layer(dim, heads, kv_heads, hidden) for _ in range(layers))

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def build_model():
-    model = PerformerLM(num_tokens=2000, max_seq_len=256, dim=128, depth=3, heads=4, causal=False)
+    model = PerformerLM(num_tokens=2000, max_seq_len=256, dim=128, depth=2, heads=4, causal=False)
     model.eval()
     return model
 

@@ -19,7 +19,7 @@ def load_table():
 def train(epochs=10, batch_size=128, lr=1e-3):
     loader = DataLoader(load_table(), batch_size=batch_size, shuffle=True, drop_last=True)
     model = FTTransformer(
-        categories=CATEGORIES, num_continuous=10, dim=32, dim_out=1, depth=3, heads=4, attn_dropout=0.1, ff_dropout=0.1
+        categories=CATEGORIES, num_continuous=10, dim=32, dim_out=1, depth=2, heads=4, attn_dropout=0.1, ff_dropout=0.1
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     loss_fn = nn.MSELoss()

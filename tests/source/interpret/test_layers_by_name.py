@@ -1,4 +1,4 @@
-"""Layers and tensors that are reached by names: members of a `ModuleDict`, results of einops."""
+"""Layers and tensors that are reached by names: members of a `ModuleDict`, static methods, results of einops."""
 
 from __future__ import annotations
 
@@ -42,3 +42,13 @@ def test_layers_of_einops_pass_tensors_on(tmp_path: Path) -> None:
     )
     found = _calls(tmp_path, text, "f")
     assert {"torch.nn.Linear.__call__", "torch.Tensor.tanh"} <= found
+
+
+def test_a_static_method_that_is_assigned_to_a_class_is_followed(tmp_path: Path) -> None:
+    text = (
+        "import torch\n\nclass Maker:\n    pass\n\ndef make(x):\n    return x.exp()\n\n"
+        "Maker.make = staticmethod(make)\n\ndef f(x):\n    return Maker.make(x).sin() + Maker().make(x)\n\n"
+        "f(torch.ones(2))\n"
+    )
+    assert "torch.Tensor.sin" in _calls(tmp_path, text, "f")
+    assert _calls(tmp_path, text, "make") == {"torch.Tensor.exp"}

@@ -7,7 +7,9 @@ from pathlib import Path
 from strop.source.project.installed import defines_models, package_folders
 from strop.source.scan import scan
 
-LAYER = "import torch\nfrom torch import nn\n\nclass Layer(nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+LAYER = (
+    "import torch\nfrom torch import nn\n\nclass Layer(nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+)
 
 
 def _installed(folder: Path, files: dict[str, str]) -> Path:

@@ -174,7 +174,7 @@ class Activation:
             is_global = frame.parent is None
             if (name in frame.code.locals or name in frame.cells) and (is_global or not globally):
                 if is_global and frame.code.module.installed:
-                    self.program.force(frame, name)
+                    self.program.late.do(frame, name)
                 cell = self._cell(frame, name)
                 value = self.read(cell)
                 if not self.is_module:

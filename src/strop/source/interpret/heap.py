@@ -85,14 +85,13 @@ class Object(Atom):
 class Frame:
     """Variables of one call (or of a module) that inner functions may read and write."""
 
-    __slots__ = ("cells", "code", "imported", "owner", "parent", "serial")
+    __slots__ = ("cells", "code", "owner", "parent", "serial")
 
     def __init__(self, code: Code, owner: FunctionContext | None, parent: Frame | None) -> None:
         self.code = code
         self.owner = owner
         self.parent = parent
         self.cells: dict[str, Cell] = {}
-        self.imported: set[str] = set()  #: names of an installed module whose imports have been done
 
 
 class FunctionContext:

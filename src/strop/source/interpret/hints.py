@@ -147,12 +147,12 @@ def resolve(program: Program, code: Code, expression: ast.expr) -> object:
         module = getattr(outer, "module", None)
         if module is None:
             return None
-        program.force(program.module_frame(module), expression.attr)
+        program.late.do(program.module_frame(module), expression.attr)
         cell = program.module_frame(module).cells.get(expression.attr)
         return cell.value.atoms[0] if cell is not None and cell.value.atoms else None
     if not isinstance(expression, ast.Name):
         return None
-    program.force(program.module_frame(code.module), expression.id)
+    program.late.do(program.module_frame(code.module), expression.id)
     cell = program.module_frame(code.module).cells.get(expression.id) or program.star_import(code.module, expression.id)
     if cell is not None:
         return cell.value.atoms[0] if cell.value.atoms else None

@@ -35,6 +35,7 @@ from strop.source.interpret import entries, events, queries
 from strop.source.interpret.activation import GaveUp
 from strop.source.interpret.callgraph import CallGraph
 from strop.source.interpret.heap import MAX_KEYS, Cell, Frame, FunctionContext, Object, put
+from strop.source.interpret.late_imports import LateImports
 from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value, const, forget, grown, join, unknown
 from strop.source.project.declarations import Class, Code, Module
 from strop.source.project.modules import Project
@@ -102,7 +103,7 @@ class Program:
         self._frames: dict[Module, Frame] = {}
         self._module_nodes: dict[Module, FunctionContext] = {}
         self._namespaces: dict[str, Module] = {}
-        self._late: dict[Module, dict[str, tuple[ast.Import | ast.ImportFrom, ast.alias]]] = {}
+        self.late = LateImports(self)
         self._stars: dict[Module, list[Module | str]] = {}
         self._star_cells: dict[tuple[Module, str], Cell | None] = {}
         self._objects: dict[tuple[FunctionContext | None, int, str, object, int], Object] = {}
@@ -361,22 +362,6 @@ class Program:
             self.run_module(module)
         return module
 
-    def import_late(self, module: Module, name: str, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
-        """Put an import of an installed package off until somebody reads the name; False once it has been read."""
-        late = self._late.setdefault(module, {})
-        known = late.setdefault(name, (node, alias))
-        return known == (node, alias) and name not in self.module_frame(module).imported
-
-    def force(self, frame: Frame, name: str) -> None:
-        """Do the import that was put off for a variable of a module."""
-        from strop.source.interpret.statements import Body
-
-        module = frame.code.module
-        found = self._late.get(module, {}).get(name)
-        if found is not None and name not in frame.imported:
-            frame.imported.add(name)
-            Body(self, self.module_node(module)).import_alias(*found)
-
     def add_star(self, module: Module, source: Module | str) -> None:
         sources = self._stars.setdefault(module, [])
         if source not in sources:
@@ -400,7 +385,7 @@ class Program:
         for source in reversed(self._stars[module]):
             if isinstance(source, Module):
                 if name in source.code.locals and not name.startswith("_"):
-                    self.force(self.module_frame(source), name)
+                    self.late.do(self.module_frame(source), name)
                     return self.module_frame(source).cells.setdefault(name, Cell())
                 if (cell := self.star_import(source, name)) is not None:
                     return cell

@@ -1,4 +1,4 @@
-"""Statements: assignments, branches, loops, definitions and imports, in the order in which they run."""
+"""Statements: assignments, branches, loops and definitions, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from strop.source.interpret.activation import CallArguments, Env
 from strop.source.interpret.classes import is_accessor
-from strop.source.interpret.expressions import Expressions
 from strop.source.interpret.heap import Object
+from strop.source.interpret.imports import Imports
 from strop.source.interpret.values import (
     NONE,
     NOTHING,
@@ -21,11 +21,8 @@ from strop.source.interpret.values import (
     function,
     join,
     join_all,
-    library,
-    module_of,
-    unknown,
 )
-from strop.source.project.declarations import Class, Code, Module
+from strop.source.project.declarations import Class, Code
 
 _SYNTACTIC = (
     "property",
@@ -40,7 +37,7 @@ _SYNTACTIC = (
 MAX_ROUNDS = 6
 
 
-class Body(Expressions):
+class Body(Imports):
     """Runs the body of a function, a module or a class."""
 
     def run(self) -> Value:
@@ -432,59 +429,6 @@ class Body(Expressions):
         if node not in self.code.module.shadowed:
             self.store(node.name, value, node)
 
-    # -- imports ---------------------------------------------------------------------------------------------------
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        if not self.is_module:
-            self.note(node, "other", "import", None)
-        for alias in node.names:
-            name = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0])
-            late = self.is_module and self.code.module.installed and name != "*"
-            if not late or not self.program.import_late(self.code.module, name, node, alias):
-                self.import_alias(node, alias)
-
-    def import_alias(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
-        """One name of an import statement."""
-        if isinstance(node, ast.ImportFrom):
-            self._import_from(node, alias)
-            return
-        first = alias.name.partition(".")[0]
-        module = self.program.find_module(self.code.module, alias.name)
-        if alias.asname is not None:
-            self.store(alias.asname, self._module(module, alias.name), node)
-            return
-        top = module if module is not None and first == alias.name else None
-        top = top or self.program.find_module(self.code.module, first)
-        self.store(first, self._module(top, first), node)
-
-    def _module(self, module: Module | None, dotted: str) -> Value:
-        return module_of(module) if module is not None else library(self.apis.canonical(dotted)).value
-
-    def _import_from(self, node: ast.ImportFrom, alias: ast.alias) -> None:
-        if node.module == "__future__":
-            return
-        importer = self.code.module
-        dotted = node.module or ""
-        if node.level:
-            module = self.program.relative_module(importer, node.level, dotted)
-        else:
-            module = self.program.find_module(importer, dotted)
-        if alias.name == "*":
-            self.program.add_star(importer, module if module is not None else dotted)
-            return
-        self.store(alias.asname or alias.name, self._imported(module, node.level, dotted, alias.name), node)
-
-    def _imported(self, module: Module | None, level: int, dotted: str, name: str) -> Value:
-        if module is not None:
-            return self.attribute(module_of(module), name, self.code.node)
-        if level:
-            sub = self.program.relative_module(self.code.module, level, f"{dotted}.{name}" if dotted else name)
-            return module_of(sub) if sub is not None else unknown(f"`{name}` of a module that was not found")
-        return self._imported_library(dotted, name)
-
-    def _imported_library(self, dotted: str, name: str) -> Value:
-        return self.attribute(library(self.apis.canonical(dotted)).value, name, self.code.node)
-
     def _global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.note(node, "other", "global", None)
 
@@ -519,8 +463,8 @@ _STATEMENTS: dict[type[ast.AST], Callable[[Any, Any], None]] = {
     ast.FunctionDef: Body._function,
     ast.AsyncFunctionDef: Body._function,
     ast.ClassDef: Body._class,
-    ast.Import: Body._import,
-    ast.ImportFrom: Body._import,
+    ast.Import: Body.import_names,
+    ast.ImportFrom: Body.import_names,
     ast.Global: Body._global,
     ast.Nonlocal: Body._global,
 }

@@ -36,6 +36,7 @@ class Project:
         self.followed_lines = 0
         self.installed_lines = 0
         self._packages: list[str] | None = None
+        self._installed: dict[str, Module | None] = {}
         self._listed: dict[str, bool] = {}
         self._searched: dict[str, list[str]] = {}
         self._found: dict[tuple[str, str, bool], Module | None] = {}
@@ -71,6 +72,11 @@ class Project:
 
     def find_installed(self, dotted: str) -> Module | None:
         """The module of an installed package that defines models."""
+        if dotted not in self._installed:
+            self._installed[dotted] = self._find_installed(dotted)
+        return self._installed[dotted]
+
+    def _find_installed(self, dotted: str) -> Module | None:
         top, _, _ = dotted.partition(".")
         tail = dotted.replace(".", os.sep)
         if self._packages is None:
@@ -90,7 +96,7 @@ class Project:
         """The same files for another reader, who follows imports on an account of its own; what was read is shared."""
         other = copy.copy(self)
         other.followed, other.followed_lines, other.installed_lines = {}, 0, 0
-        other._found, other._relatives = {}, {}
+        other._found, other._relatives, other._installed = {}, {}, {}
         return other
 
     def relative(self, importer: Module, level: int, dotted: str) -> Module | None:
