@@ -233,13 +233,14 @@ def main() -> int:
         for name in given.projects or PROJECTS:
             rows[name] = run(name, scratch, given.rounds, given.cpu)
             print("\n".join(lines_of(name, rows[name])), flush=True)
+            if given.write:
+                known = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+                kept = {key: row for key, row in (known | rows).items() if key in PROJECTS}
+                STORED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     for what, one in summaries(rows).items():
         said = f"{one['proposed']} of {one['projects']} projects"
         print(f"{what}: median {one['median']:.2f}x, least {one['least']:.2f}x where something is proposed, {said}")
     print(f"{time.perf_counter() - begun:.0f} s")
-    if given.write:
-        known = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-        STORED.write_text(json.dumps(known | rows, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
