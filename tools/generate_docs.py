@@ -387,8 +387,9 @@ def scan() -> str:
         Models of installed packages are followed: packages that import PyTorch are read from the environment beside the
         project (`.venv`, `venv`, `env`), from the active one, or from where Strop is installed, as far as a model uses
         them. What is not found there is an assumption that is named. Libraries that build models from tables and
-        configurations (timm, torchvision, transformers, diffusers) are not read; their models are offered where they
-        are only run, on the assumption that they can be traced. A model with more than ten assumptions is left alone.
+        configurations (timm, torchvision, transformers, diffusers) are not read; their models are offered to Strop's
+        backend where they are only run, on the assumption that they can be traced. A model with more than ten
+        assumptions is left alone.
         """,
         """
         What a graph is worth depends on what the model is for. A file that calls `backward` trains, and dropout is dear

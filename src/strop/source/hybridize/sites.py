@@ -47,7 +47,7 @@ _MAX_NESTING = 6
 _MAX_ASSUMPTIONS = 4  #: assumptions about code of installed packages that are spelled out
 _MAX_DOUBTS = 10  #: a class with more has options by the dozen: counting all of them says nothing of one model
 #: units of a model that a registry or a configuration makes, by the tables under which most of them gain
-_UNSEEN = {"cuda": (45.0, 36.0), "cpu, inference": (45.0, 33.0), "cpu, strop": (45.0, 26.0)}
+_UNSEEN = {"cuda": (45.0, 36.0), "cpu, strop": (45.0, 26.0)}
 _OFTEN_ENOUGH = "it runs often enough to pay for compiling it"
 
 Site = tuple[Code, ast.Assign]
