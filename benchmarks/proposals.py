@@ -235,7 +235,7 @@ def main() -> int:
             print("\n".join(lines_of(name, rows[name])), flush=True)
             if given.write:
                 known = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-                kept = {key: row for key, row in (known | rows).items() if key in PROJECTS}
+                kept = {key: (known | rows)[key] for key in PROJECTS if key in known | rows}
                 STORED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     for what, one in summaries(rows).items():
         said = f"{one['proposed']} of {one['projects']} projects"

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import proposals
+import pytest
 
 LOADER = """
 from torch.utils.data import DataLoader
