@@ -509,6 +509,8 @@ def _loops() -> list[str]:
 
 
 def _proposals() -> list[str]:
+    """What proposals gain, as benchmarks/proposals.py kept it."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
     import proposals_table
 
     return proposals_table.parts(DOCS, _table)
