@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
 .PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
-        test-soundness test-packages test-zoo check format docs bench clean
+        test-soundness test-packages test-zoo check format docs bench bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -23,6 +23,7 @@ help:
 	@echo "make test-packages-tensorflow  TensorFlow code of PyPI wheels: what the scan calls safe, eager beside graphs"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
+	@echo "make bench-proposals  projects that train and serve models, before and after strop fix"
 	@echo "make format           let ruff format the code"
 	@echo "make docs             write the pages of docs/ that come from the code"
 	@echo "make clean            delete the virtual environment and caches"
@@ -82,6 +83,9 @@ docs: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/strop bench
+
+bench-proposals: $(VENV)/.test
+	$(BIN)/python benchmarks/proposals.py --write
 
 # torch comes first and alone, under the constraint: whatever depends on it then finds it there.
 $(VENV)/.torch: constraints.txt

@@ -1,13 +1,15 @@
-"""Does it pay to do what Strop proposes? Models of PyPI packages, before and after every proposal for their package.
+"""Does it pay to do what Strop proposes? Projects as users write them, before and after `strop fix`.
 
-    python benchmarks/proposals.py                 # all of them: a line each, and the median
-    python benchmarks/proposals.py vit maxvit      # some
-    python benchmarks/proposals.py -o found.json
+    python benchmarks/proposals.py                 # all of them: a line each, and the medians
+    python benchmarks/proposals.py pinn nano_gpt   # some
+    python benchmarks/proposals.py --write         # and keep the figures for docs/scan.md
 
-A package is copied twice, and one copy is edited by `strop fix --write --unsafe`: what is safe, and what rests on an
-assumption. Two processes hold the model, one from each copy, with the same weights, and take turns, so that a busy
-machine slows both; a step of inference is a call, one of training is forward, backward and an update. What is told is
-the ratio of medians, and what construction and the first call take.
+Each project of `benchmarks/projects` trains or serves a model, of a package from PyPI or of its own. It is copied; one
+copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and for inference
+another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
+and take turns, on one thread and one CPU, so that a busy machine slows all of them. What is told is the median of the
+ratios of steps after warm-up, and how long the start of the script and its first step take, which all copies do at the
+same time.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,171 +28,73 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "benchmarks" / "projects"
+STORED = ROOT / "docs" / "proposals.json"
 sys.path.insert(0, str(ROOT / "tests" / "packages"))
 
-_BATCH = "torch.randn(4, 3, 224, 224)"
+_SECONDS = 0.25  #: what one turn of a process takes
+_WARM_UP = 3
 
 
 @dataclass(frozen=True)
-class Model:
-    package: str  #: as in tests/packages/catalogue.py
-    imports: str
-    make: str
-    inputs: str
+class Project:
+    script: str
+    kind: str  #: training or inference
+    model: str  #: and where it comes from
 
 
-MODELS = {
-    "vit": Model(
-        "vit-pytorch",
-        "from vit_pytorch import ViT",
-        "ViT(image_size=224, patch_size=16, num_classes=1000, dim=384, depth=8, heads=6, mlp_dim=1536)",
-        _BATCH,
-    ),
-    "maxvit": Model(
-        "vit-pytorch",
-        "from vit_pytorch.max_vit import MaxViT",
-        "MaxViT(num_classes=1000, dim=64, depth=(1, 1, 2, 1), dim_conv_stem=32, window_size=7, dim_head=32)",
-        "torch.randn(2, 3, 224, 224)",
-    ),
-    "cait": Model(
-        "vit-pytorch",
-        "from vit_pytorch.cait import CaiT",
-        "CaiT(image_size=224, patch_size=16, num_classes=1000, dim=192, depth=8, cls_depth=2, heads=4, mlp_dim=768)",
-        _BATCH,
-    ),
-    "deepvit": Model(
-        "vit-pytorch",
-        "from vit_pytorch.deepvit import DeepViT",
-        "DeepViT(image_size=224, patch_size=16, num_classes=1000, dim=192, depth=8, heads=6, mlp_dim=768)",
-        _BATCH,
-    ),
-    "sam_encoder": Model(
-        "segment-anything",
-        "from segment_anything.modeling.image_encoder import ImageEncoderViT",
-        "ImageEncoderViT(img_size=512, embed_dim=192, depth=6, num_heads=6, window_size=14, use_rel_pos=True,"
-        " global_attn_indexes=(2, 5))",
-        "torch.randn(1, 3, 512, 512)",
-    ),
-    "diffusion_unet": Model(
-        "denoising-diffusion-pytorch",
-        "from denoising_diffusion_pytorch import Unet",
-        "Unet(dim=32, dim_mults=(1, 2, 4), flash_attn=False)",
-        "torch.randn(2, 3, 64, 64), torch.randint(0, 1000, (2,))",
-    ),
-    "performer": Model(
-        "performer-pytorch",
-        "from performer_pytorch import PerformerLM",
-        "PerformerLM(num_tokens=5000, max_seq_len=512, dim=256, depth=6, heads=4, causal=False)",
-        "torch.randint(0, 5000, (2, 512))",
-    ),
-    "linear_attention": Model(
-        "linear-attention-transformer",
-        "from linear_attention_transformer import LinearAttentionTransformerLM",
-        "LinearAttentionTransformerLM(num_tokens=5000, dim=256, heads=4, depth=6, max_seq_len=512, causal=False)",
-        "torch.randint(0, 5000, (2, 512))",
-    ),
-    "conformer": Model(
-        "conformer",
-        "from conformer import Conformer",
-        "Conformer(dim=256, depth=6, dim_head=64, heads=4)",
-        "torch.randn(2, 400, 256)",
-    ),
-    "ft_transformer": Model(
-        "tab-transformer-pytorch",
-        "from tab_transformer_pytorch import FTTransformer",
-        "FTTransformer(categories=(10, 5, 6, 5, 8), num_continuous=10, dim=64, dim_out=1, depth=6, heads=8)",
-        "torch.randint(0, 5, (64, 5)), torch.randn(64, 10)",
-    ),
-    "perceiver": Model(
-        "perceiver-pytorch",
-        "from perceiver_pytorch import Perceiver",
-        "Perceiver(input_channels=3, input_axis=2, num_freq_bands=6, max_freq=10.0, depth=2, num_latents=128,"
-        " latent_dim=256, num_classes=100)",
-        "torch.randn(2, 64, 64, 3)",
-    ),
-    "local_attention": Model(
-        "local-attention",
-        "from local_attention import LocalTransformer",
-        "LocalTransformer(num_tokens=5000, dim=256, depth=6, max_seq_len=512, local_attn_window_size=64, causal=True)",
-        "torch.randint(0, 5000, (2, 512))",
-    ),
+PROJECTS = {
+    "conformer_ctc": Project("train.py", "training", "Conformer (conformer)"),
+    "convnext_finetune": Project("finetune.py", "training", "ConvNeXt (timm)"),
+    "ddpm_train": Project("train.py", "training", "diffusion U-Net (denoising-diffusion-pytorch)"),
+    "nano_gpt": Project("train.py", "training", "GPT (its own)"),
+    "pinn": Project("burgers.py", "training", "sine network (its own)"),
+    "resnet_cifar": Project("train.py", "training", "ResNet (its own)"),
+    "segmentation": Project("train.py", "training", "U-Net (segmentation-models-pytorch)"),
+    "tabular": Project("train.py", "training", "FT-Transformer (tab-transformer-pytorch)"),
+    "vit_trainer": Project("train.py", "training", "ViT (vit-pytorch)"),
+    "x_transformers_lm": Project("train.py", "training", "decoder (x-transformers)"),
+    "diffusers_sampler": Project("sample.py", "inference", "UNet2DModel (diffusers)"),
+    "llama_generate": Project("serve.py", "inference", "Llama (its own)"),
+    "mobilenet_batches": Project("infer.py", "inference", "MobileNetV3 (torchvision)"),
+    "perceiver_service": Project("serve.py", "inference", "Perceiver (perceiver-pytorch)"),
+    "performer_scores": Project("score.py", "inference", "Performer (performer-pytorch)"),
+    "text_embeddings": Project("embed.py", "inference", "BERT (transformers)"),
 }
-
-_WORKER = """
-import sys, time, json
-imports, make, inputs, threads = json.loads(sys.argv[1])
-import torch
-torch.set_num_threads(threads)
-exec(imports)
-torch.manual_seed(0)
-begun = time.perf_counter()
-model = eval(make)
-made = time.perf_counter() - begun
-torch.manual_seed(1)
-given = eval(inputs)
-given = given if isinstance(given, tuple) else (given,)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-
-def tensors(found):
-    if isinstance(found, torch.Tensor):
-        return [found] if found.is_floating_point() else []
-    parts = found.values() if isinstance(found, dict) else found if isinstance(found, (list, tuple)) else ()
-    return [tensor for part in parts for tensor in tensors(part)]
-
-def inference():
-    with torch.no_grad():
-        model(*given)
-
-def training():
-    sum(t.float().square().mean() for t in tensors(model(*given))).backward()
-    optimizer.step()
-    optimizer.zero_grad()
-
-steps = {"inference": inference, "training": training}
-out = sys.stdout
-sys.stdout = sys.stderr
-print(json.dumps({"construction": made}), file=out, flush=True)
-for line in sys.stdin:
-    kind, count = line.split()
-    model.train(kind == "training")
-    begun = time.perf_counter()
-    for _ in range(int(count)):
-        steps[kind]()
-    print(json.dumps((time.perf_counter() - begun) / int(count)), file=out, flush=True)
-"""
+#: arguments of `strop fix --write` by what they are called in the results
+LEVELS = {"pytorch": ("--unsafe", "--unproven"), "strop": ("--unsafe", "--unproven", "--with-strop")}
 
 
 class Worker:
-    """A process that holds a model, and runs steps when it is told to."""
+    """A process that runs a script, and as many of its steps as it is told to."""
 
-    def __init__(self, model: Model, tree: Path, threads: int, errors: Any) -> None:
-        from catalogue import site
-
-        given = json.dumps((model.imports, model.make, model.inputs, threads))
-        path = os.pathsep.join(map(str, (tree, ROOT / "src", site())))
+    def __init__(self, script: Path, scratch: Path, errors: Any) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _WORKER, given],
+            [sys.executable, str(ROOT / "benchmarks" / "paced.py"), script.name],
+            cwd=script.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "PYTHONPATH": path},
+            env=environment() | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")},
         )
-        self.construction: float = self._answer()["construction"]
 
-    def run(self, kind: str, count: int = 1) -> float:
+    def run(self, count: int = 1) -> float:
         """Seconds of a step."""
-        assert self.process.stdin
-        self.process.stdin.write(f"{kind} {count}\n")
-        self.process.stdin.flush()
-        return float(self._answer())
+        self.tell(str(count))
+        return self.answer()
 
-    def _answer(self) -> Any:
+    def tell(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> float:
         assert self.process.stdout
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the process ended with code {self.process.wait()}")
-        return json.loads(line)
+        return float(json.loads(line))
 
     def close(self) -> None:
         assert self.process.stdin and self.process.stdout
@@ -198,79 +103,144 @@ class Worker:
         self.process.stdout.close()
 
 
-def measure(model: Model, trees: tuple[Path, Path], threads: int, rounds: int, log: Path) -> dict[str, Any]:
-    """Seconds of steps before and after, in turns."""
-    with log.open("w") as errors:
-        before, after = workers = [Worker(model, tree, threads, errors) for tree in trees]
-        found: dict[str, Any] = {"construction": [worker.construction for worker in workers]}
-        for kind in ("inference", "training"):
-            first = [worker.run(kind) for worker in workers]
-            again = [worker.run(kind) for worker in workers]
-            count = max(1, round(0.3 / max(again)))
-            pairs = [(before.run(kind, count), after.run(kind, count)) for _ in range(rounds)]
-            old, new = (statistics.median(times) for times in zip(*pairs))
-            found[kind] = {"before": old, "after": new, "speedup": old / new, "first": first}
-        for worker in workers:
+def environment() -> dict[str, str]:
+    """The packages of the catalogue are importable, for the scripts and for the scan."""
+    from catalogue import site
+
+    path = os.pathsep.join(map(str, (ROOT / "src", site())))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def edited(name: str, level: str, scratch: Path) -> tuple[Path, dict[str, int]]:
+    """A copy of the project with all proposals in it, and how many of each rule there were."""
+    folder = scratch / level / name
+    shutil.copytree(FOLDER / name, folder)
+    command = [sys.executable, "-m", "strop", "fix", str(folder), "--write", *LEVELS[level], "--json", "--no-cache"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"strop fix failed on {name}: {done.stderr}")
+    codes = [one["code"] for one in json.loads(done.stdout)["applied"]]
+    return folder, {code: codes.count(code) for code in sorted(set(codes))}
+
+
+def measure(name: str, folders: dict[str, Path], scratch: Path, rounds: int, cpu: int) -> dict[str, dict[str, Any]]:
+    """For each edited copy: seconds of a step before and after, in turns; of the first step; until the first step."""
+    script = PROJECTS[name].script
+    with (scratch / f"{name}.log").open("w") as errors:
+        workers = {level: Worker(folder / script, scratch, errors) for level, folder in folders.items()}
+        start = {level: worker.answer() for level, worker in workers.items()}
+        for worker in workers.values():
+            worker.tell("1")
+        first = {level: worker.answer() for level, worker in workers.items()}
+        for worker in workers.values():
+            worker.tell(f"pin {cpu}")
+            warm = [worker.run() for _ in range(_WARM_UP)]
+        count = max(1, round(_SECONDS / warm[-1]))
+        times: dict[str, list[float]] = {level: [] for level in workers}
+        for _ in range(rounds):
+            for level, worker in workers.items():
+                times[level].append(worker.run(count))
+        for worker in workers.values():
             worker.close()
+    before = times["before"]
+    return {
+        level: {
+            "before_ms": round(statistics.median(before) * 1e3, 2),
+            "after_ms": round(statistics.median(after) * 1e3, 2),
+            "speedup": round(statistics.median(old / new for old, new in zip(before, after)), 3),
+            "first_s": [round(first["before"], 2), round(first[level], 2)],
+            "start_s": [round(start["before"], 2), round(start[level], 2)],
+        }
+        for level, after in times.items()
+        if level != "before"
+    }
+
+
+def run(name: str, scratch: Path, rounds: int, cpu: int) -> dict[str, Any]:
+    """One project: what is proposed at each level, and what it gains."""
+    project = PROJECTS[name]
+    before = scratch / "before" / name
+    shutil.copytree(FOLDER / name, before)
+    folders = {"before": before}
+    row: dict[str, Any] = {"kind": project.kind, "model": project.model}
+    for level in LEVELS if project.kind == "inference" else ("pytorch",):
+        folder, edits = edited(name, level, scratch)
+        row[level] = {"edits": edits}
+        if edits and all(_text(folder) != _text(other) for other in folders.values()):
+            folders[level] = folder
+    for level, found in measure(name, folders, scratch, rounds, cpu).items() if len(folders) > 1 else ():
+        row[level] |= found
+    if "strop" in row and "strop" not in folders and "pytorch" in folders and row["strop"]["edits"]:
+        row["strop"] = row["pytorch"]  # the same edits
+    return row
+
+
+def _text(folder: Path) -> list[str]:
+    return [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
+
+
+def lines_of(name: str, row: dict[str, Any]) -> list[str]:
+    found = []
+    for level in LEVELS:
+        one = row.get(level)
+        if one is None:
+            continue
+        if "speedup" not in one:
+            found.append(f"{name:18} {level:8} nothing is proposed")
+            continue
+        edits = " ".join(f"{code}×{count}" for code, count in one["edits"].items())
+        first, start = (" -> ".join(f"{s:.1f}" for s in one[key]) for key in ("first_s", "start_s"))
+        step = f"{one['before_ms']:.1f} -> {one['after_ms']:.1f} ms ({one['speedup']:.2f}x)"
+        found.append(f"{name:18} {level:8} {row['kind']} {step}; first step {first} s, start {start} s; {edits}")
     return found
 
 
-def edited(package: Any, scratch: Path) -> tuple[tuple[Path, Path], dict[str, int]]:
-    """The package as it is and with all proposals in it, and how many of each kind there were."""
-    from judge import environment, site
-
-    before, after = scratch / package.folder / "before", scratch / package.folder / "after"
-    if not before.exists():
-        package.copied_to(before)
-        folder = package.copied_to(after)
-        command = [sys.executable, "-m", "strop", "fix", *package.sources(folder), "--write", "--unsafe", "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(site()))
-        told = json.loads(done.stdout)
-        codes = [one["code"] for one in told["applied"]]
-        (scratch / package.folder / "applied.json").write_text(
-            json.dumps({c: codes.count(c) for c in sorted(set(codes))})
-        )
-    return (before, after), json.loads((scratch / package.folder / "applied.json").read_text())
-
-
-def line_of(name: str, row: dict[str, Any]) -> str:
-    parts = []
-    for kind in ("inference", "training"):
-        one = row[kind]
-        old, new = one["before"] * 1e3, one["after"] * 1e3
-        first = " -> ".join(f"{seconds:.1f}" for seconds in one["first"])
-        parts.append(f"{kind} {old:.1f} -> {new:.1f} ms ({one['speedup']:.2f}x), first call {first} s")
-    made = " -> ".join(f"{seconds:.2f}" for seconds in row["construction"])
-    return f"{name:18} {'; '.join(parts)}; construction {made} s"
+def summaries(rows: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """For each level and kind: over how many projects something is proposed, the median and the least of the gains."""
+    found: dict[str, dict[str, float]] = {}
+    for level in LEVELS:
+        for kind in ("training", "inference"):
+            told = [row[level] for row in rows.values() if row["kind"] == kind and level in row]
+            gains = [one["speedup"] for one in told if "speedup" in one]
+            if gains:
+                found[f"{level}, {kind}"] = {
+                    "projects": len(told),
+                    "proposed": len(gains),
+                    "median": round(statistics.median(gains), 3),
+                    "least": min(gains),
+                }
+    return found
 
 
 def main() -> int:
-    from catalogue import fetch, named
+    from catalogue import fetch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--keep", metavar="FOLDER", help="work in this folder and leave the trees there")
-    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("projects", nargs="*", metavar="PROJECT", help=", ".join(PROJECTS))
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="where steps are timed")
+    parser.add_argument(
+        "--keep", metavar="FOLDER", type=Path, help="work in this new folder and leave the copies there"
+    )
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {STORED.relative_to(ROOT)}")
     given = parser.parse_args()
     fetch()
     rows: dict[str, Any] = {}
+    begun = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="strop-proposals-") as folder:
-        scratch = Path(given.keep or folder)
-        for name in given.models or MODELS:
-            model = MODELS[name]
-            begun = time.perf_counter()
-            trees, codes = edited(named([model.package])[0], scratch)
-            row = {"package": model.package, "edits": codes, "fix_seconds": time.perf_counter() - begun}
-            row |= measure(model, trees, given.threads, given.rounds, scratch / f"{name}.log")
-            rows[name] = row
-            print(line_of(name, row), flush=True)
-            if given.output:
-                given.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    for kind in ("inference", "training"):
-        ratios = [row[kind]["speedup"] for row in rows.values()]
-        print(f"{kind}: median {statistics.median(ratios):.2f}x, least {min(ratios):.2f}x over {len(ratios)} models")
+        scratch = (given.keep or Path(folder)).resolve()
+        scratch.mkdir(parents=True, exist_ok=True)
+        for name in given.projects or PROJECTS:
+            rows[name] = run(name, scratch, given.rounds, given.cpu)
+            print("\n".join(lines_of(name, rows[name])), flush=True)
+            if given.write:
+                known = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+                kept = {key: (known | rows)[key] for key in PROJECTS if key in known | rows}
+                STORED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    for what, one in summaries(rows).items():
+        said = f"{one['proposed']} of {one['projects']} projects"
+        print(f"{what}: median {one['median']:.2f}x, least {one['least']:.2f}x where something is proposed, {said}")
+    print(f"{time.perf_counter() - begun:.0f} s")
     return 0
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import proposals_table
+
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 Words = Callable[[Any], str]
 
@@ -73,8 +75,20 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         Verdicts are given function by function; advice is given per model. One proposal is made for a model or a step:
         the outermost that holds together as one graph. A model that a script makes and calls again and again is
         compiled where it is made (`model.compile()`); a model of a library, by `@torch.compile` on the outermost
-        class's `forward`; a step that a loop calls, as a function, with the model inside. Layers of other packages are
-        followed as far as their source is scanned, and an assumption otherwise (*layers of `timm` can be traced*).
+        class's `forward`; a step that a loop calls, as a function, with the model inside.
+        """,
+        """
+        Models of installed packages are followed: packages that import PyTorch are read from the environment beside the
+        project (`.venv`, `venv`, `env`), from the active one, or from where Strop is installed, as far as a model uses
+        them. What is not found there is an assumption that is named. Libraries that build models from tables and
+        configurations (timm, torchvision, transformers, diffusers) are not read; their models are offered to Strop's
+        backend where they are only run, on the assumption that they can be traced. A model with more than ten
+        assumptions is left alone.
+        """,
+        """
+        What a graph is worth depends on what the model is for. A file that calls `backward` trains, and dropout is dear
+        in a compiled training step; a model that no calling file trains is only run. With `--with-strop` such a model
+        is compiled by Strop (`model.compile(backend="strop")`), otherwise by PyTorch's own backend.
         """,
         f"""
         Never proposed: what runs once (constructors, initialisers, factories, loaders, what only module-level code
@@ -87,12 +101,10 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         Each finding has an estimate of how many times faster its code becomes, with the reason in words. For graphs it
         counts the operations of a function and of all that it calls: element-wise operations, reductions and norms
         fuse; products, convolutions, attention kernels and recurrent layers are library calls with or without a graph.
-        Loops count several times. The figures were set by hand after training steps that were measured on CPUs, where
-        networks of convolutions and plain transformers gain nothing: nothing is said of those. Those of
-        `--target cuda` are guesses. What proposals gain has not been checked by running them.
-        Below {WORTH_SAYING} times
-        nothing is proposed; kernels with a smaller estimate are reported when their code is selected. Findings are
-        sorted by `worth`, the estimate of what they save in the same units.
+        Loops count several times. The figures were fitted to steps that were measured on CPUs, where training networks
+        of convolutions and plain transformers gains nothing: nothing is said of those. Those of `--target cuda` are
+        guesses. Below {WORTH_SAYING} times nothing is proposed; kernels with a smaller estimate are reported when their
+        code is selected. Findings are sorted by `worth`, the estimate of what they save in the same units.
         """,
         """
         Of a graph and the kernels (STR7xx) that would be inside of it, the one that is worth more is proposed, and its
@@ -162,6 +174,7 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         a test that passes with other numbers is a difference. How many tensors were compared is said.
         """,
         *_loops(docs, table),
+        *proposals_table.parts(docs, table),
         *_truth(docs, table),
         "## Rules",
         table(("code", "name", "what"), rows),

@@ -54,7 +54,9 @@ TargetName = Annotated[
 ]
 WithStrop = Annotated[
     bool | None,
-    typer.Option("--with-strop/--without-strop", help="Also Strop's own kernels, which the program then imports."),
+    typer.Option(
+        "--with-strop/--without-strop", help="Also Strop's own kernels and backend, on which the program then depends."
+    ),
 ]
 Config = Annotated[str | None, typer.Option(help="Read [tool.strop] from this file instead of pyproject.toml.")]
 

@@ -113,7 +113,7 @@ def _interpreted(project: Project, options: Options) -> tuple[Scan, Advice]:
     asked = options.signatures or ADD_SIGNATURE in options.select
     program = Program(project, hints=options.hints, speculate=options.speculate, signatures=asked)
     program.run()
-    found = judge(program, options.target)
+    found = judge(program, options.target, options.with_strop)
     program.release()
     return found
 
@@ -123,13 +123,13 @@ def kernels_only(select: Sequence[str]) -> bool:
     return bool(select) and all(code.startswith("STR7") for code in select)
 
 
-def judge(program: Program, target: str = "cpu") -> tuple[Scan, Advice]:
+def judge(program: Program, target: str = "cpu", with_strop: bool = False) -> tuple[Scan, Advice]:
     """Facts and verdicts of every function of a program that has run, TensorFlow's findings, and PyTorch's advice."""
     effects = Effects(program)
     judged = {id: judge_function(program, effects, id) for id in program.functions}
     facts = [facts for facts, _ in judged.values()]
     found = Scan(facts, only_outermost(program, judged), tensorflow1.notices(program))
-    return found, advise(program, judged, target)
+    return found, advise(program, judged, target, with_strop)
 
 
 def judge_function(program: Program, effects: Effects, id: str) -> tuple[Function, list[Finding]]:

@@ -21,6 +21,7 @@ from strop.source.facts import Finding, Scan, Skipped
 from strop.source.hybridize.tensorflow1 import together
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.project.files import GAVE_UP, Text, decode, find, pretended, pretending, read_bytes
+from strop.source.project.installed import package_folders
 from strop.source.project.requirements import pins
 from strop.source.project.settings import Settings
 from strop.source.project.store import Store, digest_of, key_of
@@ -147,7 +148,9 @@ def _meaning(unit: _Unit) -> str:
     kernels = (settings.target, settings.with_strop, rules, asked)
     signatures = settings.signatures or "STR149" in settings.select
     versions = [(pin.text, pin.file, pin.line) for pin in pins(unit.roots, "torch")]
-    return repr((settings.speculate, settings.hints, settings.max_lines, kernels, signatures, roots, versions))
+    packages = [(folder, sorted(path.name for path in Path(folder).iterdir())) for folder in package_folders(roots)]
+    given = (settings.speculate, settings.hints, settings.max_lines, kernels, signatures, roots, versions, packages)
+    return repr(given)
 
 
 def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:

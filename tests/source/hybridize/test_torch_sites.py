@@ -77,3 +77,49 @@ def test_a_part_of_another_model_is_compiled_with_it(tmp_path: Path) -> None:
 
 def test_a_small_model_of_plain_layers_is_left_alone(tmp_path: Path) -> None:
     assert "compile" not in _fixed(tmp_path, "net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))")
+
+
+_NET = """class Net(nn.Module):
+    def forward(self, x):
+        for _ in range(4):
+            x = torch.sin(x * 2) + torch.cos(x) / (1 + x.abs())
+        return x
+
+"""
+
+
+def test_a_model_that_is_compiled_as_an_object_is_not_decorated_as_well(tmp_path: Path) -> None:
+    rest = "for _ in range(100):\n    loss = net(torch.ones(2, 8)).sum()\n    loss.backward()\n    opt.step()\n"
+    fixed = _fixed(tmp_path, f"{_NET}net = Net()", rest)
+    assert "net = Net()\nnet.compile()\n" in fixed and "@torch.compile" not in fixed
+
+
+def _offered(tmp_path: Path, package: str) -> list[tuple[str, tuple[str, ...]]]:
+    """What is offered for a model of an installed package, with its assumptions."""
+    packages = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("", encoding="utf-8")
+    (packages / "shapes.py").write_text(f"import torch\nfrom torch import nn\n{package}", encoding="utf-8")
+    loop = "for _ in range(100):\n    net(torch.ones(2, 8)).sum().backward()\n"
+    file = tmp_path / "train.py"
+    file.write_text(f"import torch\nfrom shapes import Net\n\nnet = Net()\n{loop}", encoding="utf-8")
+    return [(f.message, f.assumptions) for f in scan([str(file)]).findings if f.code == "STR150"]
+
+
+def test_a_model_of_an_installed_package_is_compiled_where_it_is_made(tmp_path: Path) -> None:
+    [(message, assumptions)] = _offered(tmp_path, _NET)
+    assert "`net.compile()`" in message
+    assert assumptions == ("it runs often enough to pay for compiling it",)
+
+
+def test_what_an_installed_package_calls_unseen_is_an_assumption(tmp_path: Path) -> None:
+    net = _NET.replace("return x", "return faster(x)")
+    [(_, assumptions)] = _offered(tmp_path, f"from accelerated import faster\n\n{net}")
+    assert "`accelerated.faster` can be traced" in assumptions
+
+
+def test_a_class_with_options_by_the_dozen_is_left_alone(tmp_path: Path) -> None:
+    calls = "\n".join(f"        x = x + option_{i}(x)" for i in range(12))
+    names = ", ".join(f"option_{i}" for i in range(12))
+    net = _NET.replace("        return x", f"{calls}\n        return x")
+    assert _offered(tmp_path, f"from accelerated import {names}\n\n{net}") == []

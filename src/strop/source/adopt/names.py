@@ -41,7 +41,7 @@ Meaning = Union[Library, Constant, Code, Class, Module]
 class QuickProject(Project):
     """A project that follows small files only."""
 
-    def _follow(self, candidate: str) -> Module | None:
+    def _follow(self, candidate: str, installed: bool = False) -> Module | None:
         if candidate not in self.followed:
             try:
                 large = Path(candidate).stat().st_size > MAX_BYTES
@@ -49,7 +49,7 @@ class QuickProject(Project):
                 large = True
             if large:
                 self.followed[candidate] = None
-        return super()._follow(candidate)
+        return super()._follow(candidate, installed)
 
 
 class Names:

@@ -43,7 +43,8 @@ Expressions, evaluated by `library.py`:
     tensor variable symbolic sparse ragged array   a tensor of that kind (`array`: numpy); `tensor("bool")`: of a dtype
     int float str bool bytes complex none unknown  Python values; "text" is a constant
     self args kwargs arg0 … arg9 arg(0, "name")    the receiver, all arguments joined, one argument
-    new                                            a new instance of the class that was called
+    new new(key=X, **Y)                            a new instance of the class that was called, with attributes;
+                                                   `**Y`: one for each constant key of a dict
     instance("lib.Class", key=X)                   a new instance, with attributes
     get("key")                                     an attribute of the receiver that `new(key=X)` or `instance` stored
     list(X) set(X) frozenset(X) iterator(X)        containers of X, made by this call
@@ -56,6 +57,7 @@ Expressions, evaluated by `library.py`:
     record(a=X, b=Y)  arrays(X)                    a named tuple; tensors in a list as numpy arrays
     contents(X)                                    every element of a container, the values of a dict
     like(X)                                        a tensor with dtype and shape of X
+    reshaped(X)                                    a tensor of X's framework; of the importing file's where X is unknown
     call(F, X, …) spread(F, X)                     call F; `spread` unpacks a tuple X into arguments
     method("name", X, …)                           call the method that the receiver's own (project) class defines;
                                                    without X: with the arguments of this call; nothing if there is none

@@ -27,7 +27,6 @@ from strop.source.project.declarations import Code
 
 #: libraries without a model here, whose functions Dynamo is known to follow
 TRACEABLE = (
-    "einops",
     "torchvision",
     "timm",
     "transformers",
@@ -130,7 +129,7 @@ def _unseen(program: Program, code: Code) -> Iterator[Stranger]:
             yield Stranger(f"layers of `{package}`", event.place, (), True, package)
             continue
         known = all(t.startswith(TRACEABLE) for t in unseen) and not any(_from_library(atom) for atom in unknown)
-        argument = known or reached == "maybe"
+        argument = known or reached == "maybe" or code.module.installed
         yield Stranger(_text(program, code, event, unseen), event.place, (), argument)
 
 

@@ -11,6 +11,7 @@ is not in its constructor.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
@@ -18,7 +19,8 @@ from weakref import WeakKeyDictionary
 from strop.source.facts import Edit, Finding, Place
 from strop.source.hybridize.calling import exported, forwards_of, how_often, is_module, is_test
 from strop.source.hybridize.choose import status
-from strop.source.hybridize.syntax import span
+from strop.source.hybridize.purpose import backend_of, figures_of_inference, is_trained
+from strop.source.hybridize.syntax import owner_of, span
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, event_estimate, loops_around
@@ -33,13 +35,20 @@ _MODELS = frozenset(
     f"torch.nn.{name}"
     for name in ("Sequential", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer")
 )
-#: libraries of models, whose constructors say nothing of what they return
-_MAKERS = ("torchvision.models.", "timm.create_model", "transformers.Auto", "segmentation_models_pytorch.")
+#: what makes models in libraries whose tables and configurations decide which
+_MAKERS = re.compile(
+    r"torchvision\.models\.|timm\.create_model$|segmentation_models_pytorch\.|"
+    r"(transformers|diffusers)\.(\w*Model|\w+For[A-Z]\w+)(\.from_\w+)?$"
+)
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 _COMPILES = frozenset(
     ["torch.compile", "torch.nn.Module.compile", "torch.jit.script", "torch.jit.trace", "torch.onnx.export"]
 )
 _MAX_NESTING = 6
+_MAX_ASSUMPTIONS = 4  #: assumptions about code of installed packages that are spelled out
+_MAX_DOUBTS = 10  #: a class with more has options by the dozen: counting all of them says nothing of one model
+#: units of a model that a registry or a configuration makes, by the tables under which most of them gain
+_UNSEEN = {"cuda": (45.0, 36.0), "cpu, strop": (45.0, 26.0)}
 _OFTEN_ENOUGH = "it runs often enough to pay for compiling it"
 
 Site = tuple[Code, ast.Assign]
@@ -96,6 +105,12 @@ def _models(program: Program, code: Code) -> Iterator[tuple[ast.Assign, Value]]:
         value = results.get(span(code.place(node.value)))
         if value is not None and value.atoms:
             yield node, value
+
+
+def compiled_forwards(program: Program) -> list[Code]:
+    """The `forward` of every model that is compiled as an object: `model.compile()`, `torch.compile(model)`."""
+    models = sorted(_of(program).compiled, key=lambda obj: obj.line)
+    return [code for obj in models if isinstance(obj.cls, Class) for code in forwards_of(program, obj.cls)]
 
 
 def made_at(program: Program, forward: Code) -> list[Site]:
@@ -160,7 +175,7 @@ def _is_repeated(program: Program, code: Code, statement: ast.Assign) -> bool:
 # -- models without a class in the scanned files -----------------------------------------------------------------------
 
 
-def library_models(program: Program, target: str) -> list[tuple[Finding, float]]:
+def library_models(program: Program, target: str, with_strop: bool) -> list[tuple[Finding, float]]:
     """Models of library classes and of files outside the scan, which have no `forward` here that could be decorated."""
     found = []
     taken: set[Object] = set()
@@ -171,16 +186,42 @@ def library_models(program: Program, target: str) -> list[tuple[Finding, float]]
         if models and len(models) == len(value.atoms):
             if not taken.isdisjoint(models) or not all(_is_library_model(program, model) for model in models):
                 continue
-            worth = _estimate(program, models, target)
+            table = _figures(program, models, target, with_strop)
+            worth = _estimate(program, models, table)
             if worth is None or worth.gain < WORTH_SAYING or not _of(program).compiled.isdisjoint(models):
                 continue
+            assumed = _assumed(program, models)
+            if len(assumed) > _MAX_DOUBTS:
+                continue
             taken |= set(models)
-            found.append((finding(code, statement, worth, ()), worth.saved))
-        elif target == "cuda" and _comes_from_library(value) and _is_called_in_loop(program, code, statement):
-            worth = Estimate(45.0, 36.0)
-            made = finding(code, statement, worth, ("layers of the package can be traced",))
-            found.append((made, worth.saved))
+            rest = len(assumed) - _MAX_ASSUMPTIONS
+            told = assumed if rest <= 0 else (*assumed[:_MAX_ASSUMPTIONS], f"{rest} more of this kind")
+            found.append((finding(code, statement, worth, told, table), worth.saved))
+        elif _comes_from_library(value) and _is_called_in_loop(program, code, statement):
+            table = target if is_trained(program, [code.module]) else figures_of_inference(target, with_strop)
+            if table in _UNSEEN:
+                worth = Estimate(*_UNSEEN[table])
+                made = finding(code, statement, worth, ("layers of the package can be traced",), table)
+                found.append((made, worth.saved))
     return found
+
+
+def _figures(program: Program, models: list[Object], target: str, with_strop: bool) -> str:
+    users = {program.code(id).module: None for obj in models for id in program.users_of(obj)}
+    return target if is_trained(program, users) else figures_of_inference(target, with_strop)
+
+
+def _assumed(program: Program, models: list[Object]) -> tuple[str, ...]:
+    """What tracing the forward of a followed class rests on."""
+    found: dict[str, None] = {}
+    for obj in models:
+        for forward in forwards_of(program, obj.cls) if isinstance(obj.cls, Class) else ():
+            state = status(program, forward.id)
+            for stranger in state.strangers:
+                found[f"{stranger.text if stranger.package else f'`{stranger.text}`'} can be traced"] = None
+            for one, _ in state.conditional:
+                found[f"not (`{one.unless}`) whenever it runs compiled: otherwise {one.message}"] = None
+    return tuple(found)
 
 
 def _is_library_model(program: Program, obj: Object) -> bool:
@@ -213,32 +254,34 @@ def _estimate(program: Program, models: list[Object], target: str) -> Estimate |
 
 
 def _comes_from_library(value: Value) -> bool:
-    return all(isinstance(a, Unknown) and a.why.removeprefix("result of `").startswith(_MAKERS) for a in value.atoms)
+    made = [a.why.removeprefix("result of `").rstrip("`") if isinstance(a, Unknown) else "" for a in value.atoms]
+    return all(_MAKERS.match(name) for name in made)
 
 
 def _is_called_in_loop(program: Program, code: Code, statement: ast.Assign) -> bool:
-    """`name(…)` is there, in a loop or in a function, and `name.compile()` and `torch.compile(name)` are not."""
-    target = statement.targets[0]
-    if not isinstance(target, ast.Name):
-        return False
+    """Something of its name is called in a loop or in what runs often, and nothing of its name is compiled."""
+    name = ast.unparse(statement.targets[0])
     called = False
     for node in code.module.code.walk():
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Name) and node.func.id == target.id:
-            called = called or loops_around(program, code, code.place(node)) > 0
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
-            owner = node.func.value
-            if any(isinstance(part, ast.Name) and part.id == target.id for part in (owner, *node.args)):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "compile":
+            if name in (ast.unparse(part) for part in (node.func.value, *node.args)):
                 return False
+        elif ast.unparse(node.func) == name:
+            place = code.place(node)
+            owner = owner_of(program, place) or code
+            often = not isinstance(owner.node, (ast.Module, ast.ClassDef)) and how_often(program, owner) == "often"
+            called = called or often or loops_around(program, owner, place) > 0
     return called
 
 
-def finding(code: Code, statement: ast.Assign, worth: Estimate, assumptions: tuple[str, ...]) -> Finding:
+def finding(code: Code, statement: ast.Assign, worth: Estimate, assumptions: tuple[str, ...], table: str) -> Finding:
     """`name.compile()` on the line after the statement."""
     name = ast.unparse(statement.targets[0])
     file, last = code.module.file, statement.end_lineno or statement.lineno
-    call = " " * statement.col_offset + f"{name}.compile()"
+    compiling = f"{name}.compile{backend_of(table) or '()'}"
+    call = " " * statement.col_offset + compiling
     if last < code.module.lines:
         edit = Edit(Place(file, last + 1, 0, last + 1, 0), f"{call}\n")
     else:
@@ -249,12 +292,12 @@ def finding(code: Code, statement: ast.Assign, worth: Estimate, assumptions: tup
         "compile",
         code.place(statement),
         code.name,
-        f"`{name}` can be compiled where it is made: `{name}.compile()`",
+        f"`{name}` can be compiled where it is made: `{compiling}`",
         "safe-if",
         (edit,),
         (),
         round(worth.gain, 2),
-        gain_reason=worth.reason() if worth.kinds else "most models of such libraries gain so much on a GPU",
+        gain_reason=worth.reason() if worth.kinds else "most models of such libraries gain so much",
         assumptions=(*assumptions, _OFTEN_ENOUGH),
         worth=worth.saved,
     )

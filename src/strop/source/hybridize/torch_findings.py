@@ -36,9 +36,11 @@ class Advice:
         return (finding.place.file, finding.function) in self.compiled
 
 
-def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str) -> Advice:
+def advise(
+    program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str, with_strop: bool = False
+) -> Advice:
     """Everything that PyTorch's rules have to say of a program whose functions have been judged."""
-    proposals, mended = propose(program, judged, target)
+    proposals, mended = propose(program, judged, target, with_strop)
     inside = compiled(program)
     found = [proposal.finding for proposal in proposals]
     broken: list[Finding] = []

@@ -21,6 +21,7 @@ from strop.source.hybridize import sites
 from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test, is_update
 from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
 from strop.source.hybridize.mutations import streams
+from strop.source.hybridize.purpose import backend_of, figures
 from strop.source.hybridize.recompiles import every_call
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
@@ -48,6 +49,7 @@ class Candidate:
     estimate: Estimate
     covers: frozenset[str]  #: ids of the functions that would be compiled with it
     repeated: bool  #: it changes Python state that its own guards read
+    figures: str  #: the table that the estimate was made with
 
     @property
     def whole(self) -> bool:
@@ -64,16 +66,16 @@ class Proposal:
 
 
 def propose(
-    program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str
+    program: Program, judged: Mapping[str, tuple[Function, list[Finding]]], target: str, with_strop: bool = False
 ) -> tuple[list[Proposal], list[Candidate]]:
     """What to compile, and the models that would be worth it but for a few graph breaks."""
-    found = list(_candidates(program, target))
+    found = list(_candidates(program, target, with_strop))
     whole = [one for one in found if one.whole]
     broken = [one for one in found if not one.whole and _can_be_mended(one)]
     outer = [one for one in whole if not any(_is_inside(one, other) for other in whole)]
-    outer = [one for one in outer if _pays_for_its_models(program, one, target)]
+    outer = [one for one in outer if _pays_for_its_models(program, one)]
     mended = [one for one in broken if not any(_is_inside(one, other) for other in (*whole, *broken))]
-    mended = [one for one in mended if is_forward(program, one.code) and _pays_for_its_models(program, one, target)]
+    mended = [one for one in mended if is_forward(program, one.code) and _pays_for_its_models(program, one)]
     outer = [one for one in outer if not any(_is_inside(one, other) for other in mended)]
     mended = [one for one in mended if not any(b.doubt for b, _ in one.state.certain)]
     proposals = []
@@ -81,7 +83,8 @@ def propose(
         proposal = _proposal(program, one, judged[one.code.id][0])
         if proposal is not None:
             proposals.append(proposal)
-    proposals += [Proposal(made, frozenset(), saved) for made, saved in sites.library_models(program, target)]
+    libraries = sites.library_models(program, target, with_strop)
+    proposals += [Proposal(made, frozenset(), saved) for made, saved in libraries]
     return proposals, mended
 
 
@@ -91,6 +94,7 @@ def compiled(program: Program) -> dict[str, Code]:
     for code, mark in program.graphs.items():
         if mark.by == "torch.compile" and not is_test(program, code):
             found[code.id] = code
+    found |= {code.id: code for code in sites.compiled_forwards(program)}
     for code in list(found.values()):
         for id, _ in program.reached(code.id):
             if program.code(id).module in program.modules.values():
@@ -98,17 +102,18 @@ def compiled(program: Program) -> dict[str, Code]:
     return found
 
 
-def _candidates(program: Program, target: str) -> Iterator[Candidate]:
+def _candidates(program: Program, target: str, with_strop: bool) -> Iterator[Candidate]:
     out, inside = exported(program), compiled(program)
     for id, code in program.functions.items():
         if code in out or id in inside or code in program.graphs or not _is_eligible(program, code):
             continue
-        worth = estimate(program, code, target)
+        table = figures(program, code, target, with_strop)
+        worth = estimate(program, code, table)
         if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
             continue
         if worth.saved < _FEW and not (is_forward(program, code) and how_often(program, code) == "often"):
             continue
-        if is_unrolled(program, id, target):
+        if is_unrolled(program, id, table):
             continue
         state = status(program, id)
         if not is_forward(program, code) and any(b.rule == "input-output" for b, _ in state.conditional):
@@ -116,7 +121,7 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
         covers = frozenset(other for other, _ in program.reached(id))
         if any(program.code(other) in program.graphs for other in covers):
             continue  # a part is compiled already: whoever did so chose
-        yield Candidate(code, state, worth, covers, bool(every_call(program, id)))
+        yield Candidate(code, state, worth, covers, bool(every_call(program, id)), table)
 
 
 def _is_eligible(program: Program, code: Code) -> bool:
@@ -146,7 +151,7 @@ def _is_inside(one: Candidate, other: Candidate) -> bool:
     return other.code.id not in one.covers or (other.estimate.eager, other.code.id) > (one.estimate.eager, one.code.id)
 
 
-def _pays_for_its_models(program: Program, one: Candidate, target: str) -> bool:
+def _pays_for_its_models(program: Program, one: Candidate) -> bool:
     """A part of a model must be worth saying for the whole; parts of which nobody sees a whole are left."""
     around = [
         code
@@ -159,7 +164,7 @@ def _pays_for_its_models(program: Program, one: Candidate, target: str) -> bool:
     if not around:
         often = how_often(program, one.code) == "often"
         return not _is_part(program, one.code) and (often or one.estimate.saved >= _NOTICED)
-    largest = max((estimate(program, code, target) for code in around), key=lambda e: e.eager)
+    largest = max((estimate(program, code, one.figures) for code in around), key=lambda e: e.eager)
     places = [(program.code(caller), place) for caller, place in program.callers(one.code.id)]
     times = max((rounds(program, code, place) for code, place in places), default=1.0)
     return largest.eager / max(largest.eager - times * one.estimate.saved, 1.0) >= WORTH_SAYING
@@ -211,7 +216,8 @@ def _proposal(program: Program, one: Candidate, facts: Function) -> Proposal | N
     if is_forward(program, one.code):
         places = sites.made_at(program, one.code)
         if places:
-            return Proposal(sites.finding(*places[0], one.estimate, assumptions), covers, one.estimate.saved)
+            made = sites.finding(*places[0], one.estimate, assumptions, one.figures)
+            return Proposal(made, covers, one.estimate.saved)
         if sites.is_made(program, one.code) and how_often(program, one.code) != "often":
             return None  # the script that makes it calls it once
     return Proposal(_decorated(one, assumptions), covers, one.estimate.saved)
@@ -225,7 +231,8 @@ def _decorated(one: Candidate, assumptions: tuple[str, ...]) -> Finding:
     first = next((d for d in node.decorator_list if d not in outer), None)
     line = first.lineno if first is not None else node.lineno
     column = node.col_offset
-    edit = Edit(Place(code.module.file, line, column, line, column), "@torch.compile\n" + " " * column)
+    decorator = f"@torch.compile{backend_of(one.figures)}"
+    edit = Edit(Place(code.module.file, line, column, line, column), f"{decorator}\n{' ' * column}")
     head = Place(code.module.file, node.lineno, node.col_offset, node.lineno, node.col_offset + 4 + len(node.name))
     return Finding(
         TO_GRAPH,

@@ -122,6 +122,8 @@ def event_estimate(program: Program, event: Call, target: str) -> Estimate:
         kind = kind_of(name)
         if kind == "product" and _is_small(event, name):
             kind = "small product"
+        if kind == "dropout" and _drops_nothing(program, event, name):
+            kind = "free"
         if kind != "free":
             cost, part = cost_of(kind, target), Estimate()
             weight = max(counts[name.removesuffix(".__call__")], 1.0)
@@ -215,6 +217,23 @@ def _is_small(event: Call, name: str) -> bool:
     word = name.removesuffix(".__call__").rpartition(".")[2]
     layers = [obj for obj in _members(event.callee.objects()) if obj.class_name().rpartition(".")[2] == word]
     return bool(layers) and all(_has_small_sizes(obj, word) for obj in layers)
+
+
+def _drops_nothing(program: Program, event: Call, name: str) -> bool:
+    """`nn.Dropout(0.0)`, which models keep for those who want it."""
+    if not name.endswith(".__call__") or event.callee is None:
+        return False
+    word = name.removesuffix(".__call__")
+    layers = [obj for obj in _members(event.callee.objects()) if obj.cls == word]
+    return bool(layers) and all(_is_made_with_zero(program, obj) for obj in layers)
+
+
+def _is_made_with_zero(program: Program, obj: Object) -> bool:
+    for made in program.events(obj.owner.code.id) if obj.owner is not None else ():
+        if isinstance(made, Call) and obj in made.result.atoms:
+            given = made.args[0] if made.args else dict(made.kwargs).get("p")
+            return given is not None and all(isinstance(a, Const) and a.constant == 0 for a in given.atoms)
+    return False
 
 
 def _members(objects: list[Object], depth: int = 3) -> list[Object]:

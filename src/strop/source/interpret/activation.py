@@ -177,6 +177,8 @@ class Activation:
         while frame is not None:
             is_global = frame.parent is None
             if (name in frame.code.locals or name in frame.cells) and (is_global or not globally):
+                if is_global and frame.code.module.installed:
+                    self.program.late.do(frame, name)
                 cell = self._cell(frame, name)
                 value = self.read(cell)
                 if not self.is_module:

@@ -319,6 +319,7 @@ class Attributes(Activation):
         module = atom.module
         frame = self.program.module_frame(module)
         if name in module.code.locals or name in frame.cells:
+            self.program.late.do(frame, name)
             cell = frame.cells.get(name)
             if cell is None:
                 cell = frame.cells[name] = Cell()

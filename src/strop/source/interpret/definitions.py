@@ -1,4 +1,4 @@
-"""Definitions and imports: what `def`, `class` and `import` bind."""
+"""Definitions: what `def` and `class` bind."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import ast
 
 from strop.source.interpret.activation import CallArguments
 from strop.source.interpret.classes import is_accessor
-from strop.source.interpret.expressions import Expressions
+from strop.source.interpret.imports import Imports
 from strop.source.interpret.values import (
     FunctionValue,
     Value,
     class_of,
     function,
-    library,
-    module_of,
-    unknown,
 )
-from strop.source.project.declarations import Code, Module, last_word
+from strop.source.project.declarations import Code, last_word
 
 _SYNTACTIC = (
     "property",
@@ -30,8 +27,8 @@ _SYNTACTIC = (
 )
 
 
-class Definitions(Expressions):
-    """What functions, classes and imports bind to their names."""
+class Definitions(Imports):
+    """What functions and classes bind to their names."""
 
     # -- definitions -----------------------------------------------------------------------------------------------
 
@@ -93,52 +90,3 @@ class Definitions(Expressions):
                 value = applied
         if node not in self.code.module.shadowed:
             self.store(node.name, value, node)
-
-    # -- imports ---------------------------------------------------------------------------------------------------
-
-    def _import(self, node: ast.Import) -> None:
-        if not self.is_module:
-            self.note(node, "other", "import", None)
-        for alias in node.names:
-            first = alias.name.partition(".")[0]
-            module = self.program.find_module(self.code.module, alias.name)
-            if alias.asname is not None:
-                self.store(alias.asname, self._module(module, alias.name), node)
-                continue
-            top = (
-                module
-                if module is not None and first == alias.name
-                else self.program.find_module(self.code.module, first)
-            )
-            self.store(first, self._module(top, first), node)
-
-    def _module(self, module: Module | None, dotted: str) -> Value:
-        return module_of(module) if module is not None else library(self.apis.canonical(dotted)).value
-
-    def _import_from(self, node: ast.ImportFrom) -> None:
-        if not self.is_module:
-            self.note(node, "other", "import", None)
-        if node.module == "__future__":
-            return
-        importer = self.code.module
-        dotted = node.module or ""
-        if node.level:
-            module = self.program.relative_module(importer, node.level, dotted)
-        else:
-            module = self.program.find_module(importer, dotted)
-        for alias in node.names:
-            if alias.name == "*":
-                self.program.stars.add(importer, module if module is not None else dotted)
-                continue
-            self.store(alias.asname or alias.name, self._imported(module, node.level, dotted, alias.name), node)
-
-    def _imported(self, module: Module | None, level: int, dotted: str, name: str) -> Value:
-        if module is not None:
-            return self.attribute(module_of(module), name, self.code.node)
-        if level:
-            sub = self.program.relative_module(self.code.module, level, f"{dotted}.{name}" if dotted else name)
-            return module_of(sub) if sub is not None else unknown(f"`{name}` of a module that was not found")
-        return self._imported_library(dotted, name)
-
-    def _imported_library(self, dotted: str, name: str) -> Value:
-        return self.attribute(library(self.apis.canonical(dotted)).value, name, self.code.node)

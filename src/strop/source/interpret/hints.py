@@ -147,10 +147,12 @@ def resolve(program: Program, code: Code, expression: ast.expr) -> object:
         module = getattr(outer, "module", None)
         if module is None:
             return None
+        program.late.do(program.module_frame(module), expression.attr)
         cell = program.module_frame(module).cells.get(expression.attr)
         return cell.value.atoms[0] if cell is not None and cell.value.atoms else None
     if not isinstance(expression, ast.Name):
         return None
+    program.late.do(program.module_frame(code.module), expression.id)
     cells = program.module_frame(code.module).cells
     cell = cells.get(expression.id) or program.stars.find(program, code.module, expression.id)
     if cell is not None:

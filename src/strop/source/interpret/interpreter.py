@@ -36,6 +36,7 @@ from strop.source.interpret.activation import GaveUp
 from strop.source.interpret.callgraph import CallGraph
 from strop.source.interpret.heap import MAX_KEYS, Cell, Frame, FunctionContext, Object, put
 from strop.source.interpret.joins import grown, join
+from strop.source.interpret.late_imports import LateImports
 from strop.source.interpret.star_imports import StarImports
 from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value, const, forget, unknown
 from strop.source.project.declarations import Class, Code, Module
@@ -105,6 +106,7 @@ class Program:
         self._module_nodes: dict[Module, FunctionContext] = {}
         self._namespaces: dict[str, Module] = {}
         self.stars = StarImports()
+        self.late = LateImports(self)
         self._objects: dict[tuple[FunctionContext | None, int, str, object, int], Object] = {}
         self._queue: list[
             tuple[int, int, FunctionContext]
@@ -333,7 +335,11 @@ class Program:
     def find_module(self, importer: Module, dotted: str) -> Module | None:
         """The module of the project that an absolute import means; it has been run."""
         known = self.apis.is_known(self.apis.canonical(dotted))
+        if importer.installed:
+            return None if known else self._ran(self.project.find_installed(dotted))
         module = self.project.find(importer, dotted, known)
+        if module is None and not known:
+            module = self.project.find_installed(dotted)
         if module is None and not known and self.project.is_folder(importer, dotted):
             key = f"{importer.file}:{dotted}"
             if key not in self._namespaces:

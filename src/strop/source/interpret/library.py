@@ -8,6 +8,7 @@ from typing import Any
 
 from strop.source.apis import Api
 from strop.source.interpret.activation import CallArguments
+from strop.source.interpret.entries import module_framework
 from strop.source.interpret.heap import Cell, Object
 from strop.source.interpret.joins import join, join_all, merged_shape
 from strop.source.interpret.structures import BATCH, ROW, WHOLE, Shape, Structures
@@ -171,8 +172,15 @@ class LibraryCalls(Structures):
         cls = str(e.args[0].value) if named and isinstance(e.args[0], ast.Constant) else applied.owner
         obj = self._instance(cls, e, applied)
         for keyword in e.keywords:
+            value = self._evaluate(keyword.value, applied)
             if keyword.arg is not None:
-                self.store_on(obj, keyword.arg, self._evaluate(keyword.value, applied))
+                self.store_on(obj, keyword.arg, value)
+                continue
+            for given in value.objects():
+                self.read_contents(given)  # whoever adds to it later changes the attributes
+                for key, item in given.items.items():
+                    if isinstance(key, str):
+                        self.store_on(obj, key, item)
         return obj.value
 
     def store_on(self, obj: Object, key: str, value: Value) -> None:
@@ -269,6 +277,17 @@ class LibraryCalls(Structures):
         source = self._evaluate(e.args[0], applied)
         framework = applied.api.framework or "tensorflow"
         return tensor(framework, "tensor", self.data_dtype(source, framework), self.data_shape(source))
+
+    def _reshaped(self, e: ast.Call, applied: Applied) -> Value:
+        source = self._evaluate(e.args[0], applied)
+        inside = [obj.contents() for obj in source.objects()]
+        frameworks = {atom.framework for value in (source, *inside) for atom in value.tensors()}
+        if not frameworks:
+            framework = module_framework(self.program, self.code)
+            frameworks = {framework} if framework is not None else set()
+        if not frameworks:
+            return unknown(f"result of `{applied.api.name}`")
+        return join_all([tensor(framework, "array" if framework == "numpy" else "tensor") for framework in frameworks])
 
     def _call(self, e: ast.Call, applied: Applied) -> Value:
         callee = self._evaluate(e.args[0], applied)
@@ -438,6 +457,7 @@ _COMBINATORS: dict[str, Callable[[Any, ast.Call, Applied], Value]] = {
     "batch": LibraryCalls._batch,
     "example": LibraryCalls._example,
     "like": LibraryCalls._like,
+    "reshaped": LibraryCalls._reshaped,
     "call": LibraryCalls._call,
     "spread": LibraryCalls._spread_call,
     "method": LibraryCalls._method,

@@ -42,6 +42,7 @@ class StarImports:
         for source in reversed(sources):
             if isinstance(source, Module):
                 if name in source.code.locals and not name.startswith("_"):
+                    program.late.do(program.module_frame(source), name)
                     return program.module_frame(source).cells.setdefault(name, Cell())
                 if (cell := self.find(program, source, name)) is not None:
                     return cell

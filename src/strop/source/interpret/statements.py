@@ -373,8 +373,8 @@ _STATEMENTS: dict[type[ast.AST], Callable[[Any, Any], None]] = {
     ast.FunctionDef: Body._function,
     ast.AsyncFunctionDef: Body._function,
     ast.ClassDef: Body._class,
-    ast.Import: Body._import,
-    ast.ImportFrom: Body._import_from,
+    ast.Import: Body.import_names,
+    ast.ImportFrom: Body.import_names,
     ast.Global: Body._global,
     ast.Nonlocal: Body._global,
 }

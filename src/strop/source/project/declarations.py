@@ -205,6 +205,7 @@ class Module:
         self.codes: dict[ast.AST, Code] = {}
         self.imports: set[str] = set()  #: first words of what it imports
         self.outline = False  #: its functions are not followed
+        self.installed = False  #: of an installed package: what it imports is read when it is used
         self.shadowed: set[ast.stmt] = set()  #: definitions that a later one of the same name replaces before any use
         _Collector(self).collect()
 

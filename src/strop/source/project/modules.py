@@ -3,7 +3,8 @@
 A file that is scanned is always preferred; a library that `apis/` knows comes next; then files that lie beside the
 importing one (its folder, the folders above it up to the root of the scan or of its package), which are read but not
 reported, until `MAX_FOLLOWED` lines have been read that way. Of those, the first `MAX_FULL` lines are interpreted like
-the rest; later ones are outlines, whose classes and names are known and whose functions are not followed.
+the rest; later ones are outlines, whose classes and names are known and whose functions are not followed. Packages that
+define models come last (`installed.py`), on an account of their own: a model is as large as its package makes it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from pathlib import Path
 from strop.source.facts import Skipped
 from strop.source.project import files
 from strop.source.project.declarations import Module
+from strop.source.project.installed import defines_models, package_folders
 
 MAX_FOLLOWED = 5_000
 MAX_FULL = 2_000
+MAX_INSTALLED = 10_000  #: lines of installed packages
 
 
 class Project:
@@ -31,6 +34,9 @@ class Project:
         self.scanned: dict[str, Module] = {}  #: by real path, in the order of the files
         self.followed: dict[str, Module | None] = {}
         self.followed_lines = 0
+        self.installed_lines = 0
+        self._packages: list[str] | None = None
+        self._installed: dict[str, Module | None] = {}
         self._listed: dict[str, bool] = {}
         self._searched: dict[str, list[str]] = {}
         self._found: dict[tuple[str, str, bool], Module | None] = {}
@@ -64,11 +70,33 @@ class Project:
                     return module
         return None
 
+    def find_installed(self, dotted: str) -> Module | None:
+        """The module of an installed package that defines models."""
+        if dotted not in self._installed:
+            self._installed[dotted] = self._find_installed(dotted)
+        return self._installed[dotted]
+
+    def _find_installed(self, dotted: str) -> Module | None:
+        top, _, _ = dotted.partition(".")
+        tail = dotted.replace(".", os.sep)
+        if self._packages is None:
+            self._packages = package_folders(self.roots)
+        for folder in self._packages:
+            package = os.path.join(folder, top)  # noqa: PTH118
+            if not self._is_dir(package) and not os.path.isfile(package := f"{package}.py"):  # noqa: PTH113
+                continue
+            if not defines_models(package):
+                return None
+            for candidate in (os.path.join(folder, tail, "__init__.py"), os.path.join(folder, f"{tail}.py")):  # noqa: PTH118
+                if module := self._follow(candidate, installed=True):
+                    return module
+        return None
+
     def beside(self) -> Project:
         """The same files for another reader, who follows imports on an account of its own; what was read is shared."""
         other = copy.copy(self)
-        other.followed, other.followed_lines = {}, 0
-        other._found, other._relatives = {}, {}
+        other.followed, other.followed_lines, other.installed_lines = {}, 0, 0
+        other._found, other._relatives, other._installed = {}, {}, {}
         return other
 
     def relative(self, importer: Module, level: int, dotted: str) -> Module | None:
@@ -87,7 +115,7 @@ class Project:
         for candidate in (os.path.join(base, "__init__.py"), f"{base}.py"):  # noqa: PTH118
             if candidate in self.scanned:
                 return self.scanned[candidate]
-            if module := self._follow(candidate):
+            if module := self._follow(candidate, installed=importer.installed):
                 return module
         return None
 
@@ -125,20 +153,26 @@ class Project:
         self._searched[importer.file] = found
         return found
 
-    def _follow(self, candidate: str) -> Module | None:
+    def _follow(self, candidate: str, installed: bool = False) -> Module | None:
         if candidate in self.followed:
             return self.followed[candidate]
-        if self.followed_lines > MAX_FOLLOWED or not os.path.isfile(candidate):  # noqa: PTH113
+        full = self.installed_lines > MAX_INSTALLED if installed else self.followed_lines > MAX_FOLLOWED
+        if full or not os.path.isfile(candidate):  # noqa: PTH113
             self.followed[candidate] = None
             return None
         if candidate not in self._loaded:
             self._loaded[candidate] = self._load(candidate)
         module = self._loaded[candidate]
         self.followed[candidate] = None if isinstance(module, Skipped) else module
-        if not isinstance(module, Skipped):
+        if isinstance(module, Skipped):
+            return None
+        module.installed = installed
+        if installed:
+            self.installed_lines += module.lines
+        else:
             self.followed_lines += module.lines
             module.outline = self.followed_lines > MAX_FULL
-        return self.followed[candidate]
+        return module
 
     def _load(self, file: str) -> Module | Skipped:
         text = files.read(file, max_lines=self.max_lines)

@@ -12,7 +12,7 @@ max-lines = 50000
 baseline = "strop-baseline.json"
 rules = ["tools/rules"]             # folders with rules of your own for kernels to adopt
 target = "cpu"                      # or "cuda": which kernels are worth adopting
-with-strop = true                   # also Strop's own kernels, which the program then imports
+with-strop = true                   # also Strop's own kernels and backend, on which the program then depends
 signatures = false                  # propose `input_signature`s from what the callers in these files pass
 """
 

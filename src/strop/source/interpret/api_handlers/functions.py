@@ -36,7 +36,7 @@ def partialmethod_(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom 
     return partial(args.positional[0], rest, tuple(args.kwargs.items()), PARTIAL_METHOD).value
 
 
-@api_handler("functools.partial")
+@api_handler("functools.partial", "builtins.staticmethod")  # neither binds a receiver
 def partial_(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom | None) -> Value:
     if not args.positional:
         return UNKNOWN

@@ -1,0 +1,70 @@
+"""Whether a model is trained or only run, and by whom it is compiled: both change what a graph is worth.
+
+Gradients make every step longer and dropout real; a model that no calling file trains is run for its results, and
+Strop's own backend, which leaves training to PyTorch, may compile it where the user has agreed to depend on Strop.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code, Module
+
+#: functions and methods that only programs which train call or define
+_TRAINING = ("backward", "training_step", "zero_grad", "fit", "train_on_batch")
+
+_trained: WeakKeyDictionary[Program, dict[Module, bool]] = WeakKeyDictionary()
+_users: WeakKeyDictionary[Program, dict[Code, list[Module]]] = WeakKeyDictionary()
+
+
+def figures(program: Program, code: Code, target: str, with_strop: bool) -> str:
+    """The table of `torch_operations.py` that a function's estimate is made with."""
+    return target if is_trained(program, _calling(program, code)) else figures_of_inference(target, with_strop)
+
+
+def figures_of_inference(target: str, with_strop: bool) -> str:
+    """The table for what nobody trains; GPUs have one for both."""
+    if target != "cpu":
+        return target
+    return "cpu, strop" if with_strop else "cpu, inference"
+
+
+def backend_of(table: str) -> str:
+    """The arguments that `compile` is called with, in brackets; none where PyTorch's own backend is meant."""
+    return '(backend="strop")' if table == "cpu, strop" else ""
+
+
+def is_trained(program: Program, modules: Iterable[Module]) -> bool:
+    """Whether one of the files trains; also when there is none, since somebody else may."""
+    found = list(modules)
+    return not found or any(_trains(program, module) for module in found)
+
+
+def _trains(program: Program, module: Module) -> bool:
+    kept = _trained.setdefault(program, {})
+    if module not in kept:
+        kept[module] = any(
+            (isinstance(node, ast.Attribute) and node.attr in _TRAINING)
+            or (isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in _TRAINING)
+            for node in ast.walk(module.tree)
+        )
+    return kept[module]
+
+
+def _calling(program: Program, code: Code) -> list[Module]:
+    """The scanned files whose functions or own code lead to a call of this function."""
+    kept = _users.setdefault(program, {})
+    if code not in kept:
+        graph = program.graph_of_calls()
+        mask = sum(1 << graph.index[node] for node in code.nodes.values() if node in graph.index)
+        found: dict[Module, None] = {}
+        for module in program.modules.values():
+            for other in (module.code, *module.functions):
+                inside = [node for node in other.nodes.values() if node in graph.index] if other is not code else []
+                if any(graph.reach[graph.component[graph.index[node]]] & mask for node in inside):
+                    found[module] = None
+        kept[code] = list(found)
+    return kept[code]

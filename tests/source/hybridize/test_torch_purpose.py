@@ -1,0 +1,96 @@
+"""What is proposed for models that are trained and for models that are only run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from strop.source.fix import fixing
+from strop.source.scan import Defaults, scan
+
+HEAD = "import torch\nfrom torch import nn\n\n"
+NET = """
+class Net(nn.Module):
+    def __init__(self, dropout):
+        super().__init__()
+        self.first = nn.Linear(512, 512)
+        self.second = nn.Linear(512, 512)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        for _ in range(8):
+            h = self.dropout(torch.sin(self.first(x)) * 2 + 1)
+            h = self.dropout(torch.cos(self.second(h)) * 3 - x)
+            x = self.dropout(h / (1 + h.abs()))
+        return x
+
+"""
+TRAIN = """
+opt = torch.optim.SGD(net.parameters(), lr=0.1, fused=True)
+for _ in range(100):
+    loss = net(torch.ones(2, 512)).sum()
+    loss.backward()
+    opt.step()
+"""
+SERVE = """
+net.eval()
+for _ in range(100):
+    with torch.no_grad():
+        net(torch.ones(2, 512))
+"""
+
+
+@dataclass
+class WithStrop(Defaults):
+    with_strop: bool = True
+
+
+def _compiled(tmp_path: Path, text: str, with_strop: bool = False) -> list[str]:
+    """The lines that compile something, after everything proposed was written."""
+    file = tmp_path / "script.py"
+    file.write_text(HEAD + text, encoding="utf-8")
+    options = WithStrop() if with_strop else None
+    fixing.fix(lambda: scan([str(file)], options), unsafe=True).plan.write()
+    return [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if "compile" in line]
+
+
+def test_dropout_makes_a_compiled_training_step_slower(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"{NET}net = Net(0.1)\n{TRAIN}") == []
+
+
+def test_dropout_of_nothing_costs_nothing(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"{NET}net = Net(0.0)\n{TRAIN}") == ["net.compile()"]
+
+
+def test_dropout_is_no_matter_at_inference(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"{NET}net = Net(0.1)\n{SERVE}") == ["net.compile()"]
+
+
+def test_with_strop_a_model_that_is_only_run_gets_its_backend(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"{NET}net = Net(0.1)\n{SERVE}", with_strop=True) == ['net.compile(backend="strop")']
+
+
+def test_with_strop_training_keeps_the_backend_of_pytorch(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"{NET}net = Net(0.0)\n{TRAIN}", with_strop=True) == ["net.compile()"]
+
+
+def test_a_model_of_a_registry_is_offered_to_strop_where_it_is_only_run(tmp_path: Path) -> None:
+    served = f"import timm\nnet = timm.create_model('resnet18')\n{SERVE}"
+    assert _compiled(tmp_path, served, with_strop=True) == ['net.compile(backend="strop")']
+
+
+def test_pytorch_gains_too_little_on_models_of_registries(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"import timm\nnet = timm.create_model('resnet18')\n{SERVE}") == []
+
+
+def test_a_model_of_a_registry_that_is_trained_is_left_alone(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"import timm\nnet = timm.create_model('resnet18')\n{TRAIN}", with_strop=True) == []
+
+
+def test_a_model_of_a_registry_is_found_in_the_function_that_runs_it(tmp_path: Path) -> None:
+    text = (
+        "from transformers import BertConfig, BertModel\n\n"
+        "def embed(model, batches):\n    with torch.no_grad():\n        return [model(batch) for batch in batches]\n\n"
+        "model = BertModel(BertConfig())\nembed(model, [torch.ones(1, 8)])\n"
+    )
+    assert _compiled(tmp_path, text, with_strop=True) == ['model.compile(backend="strop")']
