@@ -13,6 +13,7 @@ SOURCE_HALF = ("source", "verify")  # the others compile models
 
 #: folders of tests/ that mirror no package, and why; what is in them is not looked at
 NO_MIRROR = {
+    "benchmarks": "benchmarks/ of the project, which are no package",
     "docs": "pages and examples of docs/",
     "errors": "mistakes of users, named after the mistake, whichever layer says so",
     "goldens": "texts that tests of every layer compare with",

@@ -6,7 +6,7 @@ import ast
 
 from strop.source.interpret.activation import CallArguments
 from strop.source.interpret.classes import is_accessor
-from strop.source.interpret.imports import Imports
+from strop.source.interpret.imports import ImportStatements
 from strop.source.interpret.values import (
     FunctionValue,
     Value,
@@ -27,7 +27,7 @@ _SYNTACTIC = (
 )
 
 
-class Definitions(Imports):
+class Definitions(ImportStatements):
     """What functions and classes bind to their names."""
 
     # -- definitions -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from strop.source.interpret.values import Value, library, module_of, unknown
 from strop.source.project.declarations import Module
 
 
-class Imports(Expressions):
+class ImportStatements(Expressions):
     """The statements that import."""
 
     def import_names(self, node: ast.Import | ast.ImportFrom) -> None:

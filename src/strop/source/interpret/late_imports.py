@@ -32,9 +32,9 @@ class LateImports:
 
     def do(self, frame: Frame, name: str) -> None:
         """Do the import that a variable of a module waits for, as the module itself would."""
-        from strop.source.interpret.imports import Imports
+        from strop.source.interpret.imports import ImportStatements
 
         key = frame.code.module, name
         if key in self._waiting and key not in self._done:
             self._done.add(key)
-            Imports(self.program, self.program.module_node(key[0])).import_alias(*self._waiting[key])
+            ImportStatements(self.program, self.program.module_node(key[0])).import_alias(*self._waiting[key])
