@@ -38,12 +38,3 @@ def test_every_problem_that_is_raised_has_an_explanation():
     for file in (ROOT / "src").rglob("*.py"):
         raised |= set(re.findall(r"Problem\(\s*\"(STR\d+)\"", file.read_text(encoding="utf-8")))
     assert raised and raised <= set(CODES)
-
-
-def test_names_of_files_in_the_architecture_exist():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:core|graph|capture|loops|plan|code|run|tests|tools)/[\w/.*]+)`", text))
-    assert named
-    for name in named:
-        home = ROOT if name.startswith(("tests", "tools")) else ROOT / "src" / "strop"
-        assert list(home.glob(name.rstrip("/"))), name
