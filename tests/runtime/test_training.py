@@ -195,6 +195,23 @@ def test_dropout_draws_what_eager_draws(form: str) -> None:
     assert torch.equal(mine, theirs)  # the generator is left in the same state
 
 
+def test_backward_draws_no_random_numbers() -> None:
+    """Of a layer norm after a dropout, backward needs neither the numbers that were dropped nor what they came from."""
+
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.norm(F.dropout(self.linear(x), 0.1) + x)
+
+    pair, x = Pair(Normed()), torch.randn(4, 8)
+    mine, theirs = pair.both(lambda model: ((model(x) * x).sin().sum().backward(), torch.rand(3))[1])
+    assert torch.equal(mine, theirs)
+    pair.compare()
+
+
 def test_tied_weights_get_one_gradient() -> None:
     class Tied(nn.Module):
         def __init__(self) -> None:

@@ -20,7 +20,7 @@ from torch.fx import GraphModule
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.driver.pipeline import target_for
-from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs
+from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs, without_idle_draws
 from strop.graph.ir import Graph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
 from strop.runtime.outputs import Output
@@ -91,7 +91,10 @@ class TrainingGraphs:
         made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
         kept = kept_nodes(conversion, joint, made.handed_over)
         sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]
-        forward, backward = _extract_fwd_bwd_modules(joint, kept, sizes, num_fwd_outputs=self.results)
+        for _ in range(2):  # the second time without what only draws of backward would have needed
+            forward, backward = _extract_fwd_bwd_modules(joint, kept, sizes, num_fwd_outputs=self.results)
+            used = without_idle_draws(backward)
+            kept = [node for node in kept if node.name in used]
         lost = lost_inputs(joint, backward)
         if lost:
             raise Problem("STR107", f"an operator that would be computed again reads `{lost}`, which forward writes to")

@@ -103,6 +103,14 @@ def lost_inputs(module: GraphModule, backward: GraphModule) -> str:
     return next(lost, "")
 
 
+def without_idle_draws(backward: GraphModule) -> set[str]:
+    """Take operators out of a backward graph that nobody uses, random ones among them: forward has drawn. What is left
+    of its inputs."""
+    backward.graph.eliminate_dead_code(is_impure_node=lambda node: node.op in ("placeholder", "output"))
+    backward.recompile()
+    return {node.name for node in backward.graph.nodes if node.op == "placeholder" and node.users}
+
+
 def early_nodes(module: GraphModule) -> list[FxNode]:
     """The nodes that depend on no tangent."""
     late = _late(module.graph)
