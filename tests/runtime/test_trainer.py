@@ -58,6 +58,33 @@ def test_copies_and_pickles_train_by_themselves() -> None:
         assert twin[0].weight is not fast[0].weight
 
 
+@pytest.mark.parametrize("share", [1.0, 0.8, 0.6, 0.4, 0.2])
+def test_a_budget_is_kept_to_as_measured(share: float) -> None:
+    """Of what is saved for backward, all that is neither a parameter nor an input."""
+    x = torch.randn(128, 64)
+
+    def measured(memory: str | int) -> int:
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        layers = [layer for _ in range(4) for layer in (nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64))]
+        fast = strop.compile(nn.Sequential(*layers), (x,), training=True, memory=memory)
+        given = {tensor.data_ptr() for tensor in (x, *fast.parameters())}
+        saved: dict[int, int] = {}
+
+        def pack(tensor: Tensor) -> Tensor:
+            saved[tensor.data_ptr()] = tensor.nbytes
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            result = fast(x)
+        assert result.requires_grad
+        return sum(size for address, size in saved.items() if address not in given)
+
+    fastest = measured("fastest")
+    budget = int(share * fastest)
+    assert 0 < measured(budget) <= budget
+
+
 class Branch(nn.Module):
     def __init__(self) -> None:
         super().__init__()

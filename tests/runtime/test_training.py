@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 from runtime.training import Pair, same
@@ -145,6 +146,13 @@ def test_double_backward_raises_and_says_so() -> None:
     (gradient,) = torch.autograd.grad(pair.fast(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="double backward"):
         gradient.sum().backward()
+
+
+def test_forward_mode_raises_and_says_so() -> None:
+    pair = Pair(nn.Sequential(nn.Linear(6, 8), nn.Tanh()))
+    x = torch.randn(4, 6)
+    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match="jvp"):
+        pair.fast(forward_ad.make_dual(x, torch.ones_like(x)))
 
 
 class Checkpointed(nn.Module):
