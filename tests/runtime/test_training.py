@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 from runtime.training import Pair, same
@@ -147,6 +148,13 @@ def test_double_backward_raises_and_says_so() -> None:
         gradient.sum().backward()
 
 
+def test_forward_mode_raises_and_says_so() -> None:
+    pair = Pair(nn.Sequential(nn.Linear(6, 8), nn.Tanh()))
+    x = torch.randn(4, 6)
+    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match="jvp"):
+        pair.fast(forward_ad.make_dual(x, torch.ones_like(x)))
+
+
 class Checkpointed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -193,6 +201,23 @@ def test_dropout_draws_what_eager_draws(form: str) -> None:
     pair.step(x, seed=3)
     mine, theirs = pair.both(lambda model: (model(x), torch.rand(3))[1], seed=4)
     assert torch.equal(mine, theirs)  # the generator is left in the same state
+
+
+def test_backward_draws_no_random_numbers() -> None:
+    """Of a layer norm after a dropout, backward needs neither the numbers that were dropped nor what they came from."""
+
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.norm(F.dropout(self.linear(x), 0.1) + x)
+
+    pair, x = Pair(Normed()), torch.randn(4, 8)
+    mine, theirs = pair.both(lambda model: ((model(x) * x).sin().sum().backward(), torch.rand(3))[1])
+    assert torch.equal(mine, theirs)
+    pair.compare()
 
 
 def test_tied_weights_get_one_gradient() -> None:

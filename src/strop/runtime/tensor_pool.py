@@ -13,6 +13,7 @@ import mmap
 import threading
 from collections import deque
 from collections.abc import Callable
+from sys import getrefcount
 
 import torch
 from torch import Tensor
@@ -29,6 +30,8 @@ _MADV_HUGEPAGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 empty: Callable[..., Tensor] = getattr(guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype)
 )
+#: references to an object that one attribute holds: that one, and the argument of the function that counts
+_ALONE = 2
 _use_count: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
 
 
@@ -43,6 +46,8 @@ class _Held:
 
     def is_free(self, size: int) -> bool:
         """Whether nobody but the pool holds it, and nobody resized it or moved it to shared memory."""
+        if getrefcount(self.storage) > _ALONE:  # tensors hold the memory, others may hold this very object
+            return False
         storage = self.storage
         assert _use_count is not None
         return _use_count(storage._cdata) == 1 and storage.nbytes() == size and not storage.is_shared()

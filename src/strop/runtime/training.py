@@ -20,11 +20,11 @@ from torch.fx import GraphModule
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.driver.pipeline import target_for
-from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs
+from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs, without_idle_draws
 from strop.graph.ir import Graph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
 from strop.runtime.outputs import Output
-from strop.runtime.specializations import RunnableProgram, Specialization
+from strop.runtime.specializations import RunnableProgram, Specialization, refusal
 from strop.runtime.step_program import StepMemory
 from strop.schedule.rematerialization import plan_partition
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Boxed = Callable[[list[Any]], Any]
 _aten = torch.ops.aten
+#: problems with what the caller asked for: passes, budgets
+_OF_THE_CALLER = ("STR301", "STR302", "STR308")
 #: operators whose parts are worth keeping or computing again by themselves, as their own writing in others
 TAKEN_APART = (_aten._native_batch_norm_legit_functional.default, _aten.native_batch_norm_backward.default)
 
@@ -67,12 +69,12 @@ class TrainingGraphs:
             try:
                 with owner.journal.step("partition", model=name):
                     return self._divided(joint)
-            except Problem as problem:
-                if problem.code in ("STR301", "STR302", "STR308"):  # what the caller asked for cannot be
+            except MemoryError:
+                raise
+            except Exception as error:
+                if isinstance(error, Problem) and error.code in _OF_THE_CALLER:
                     raise
-                reason = str(problem)
-            except ValueError as error:  # no cut is finite
-                reason = str(error)
+                reason = refusal(error)
         owner.journal.add("fallback", name, f"divided by torch's own partition: {reason}")
         return min_cut_rematerialization_partition(
             joint,
@@ -89,7 +91,10 @@ class TrainingGraphs:
         made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
         kept = kept_nodes(conversion, joint, made.handed_over)
         sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]
-        forward, backward = _extract_fwd_bwd_modules(joint, kept, sizes, num_fwd_outputs=self.results)
+        for _ in range(2):  # the second time without what only draws of backward would have needed
+            forward, backward = _extract_fwd_bwd_modules(joint, kept, sizes, num_fwd_outputs=self.results)
+            used = without_idle_draws(backward)
+            kept = [node for node in kept if node.name in used]
         lost = lost_inputs(joint, backward)
         if lost:
             raise Problem("STR107", f"an operator that would be computed again reads `{lost}`, which forward writes to")

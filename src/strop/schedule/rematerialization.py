@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from strop.core.journal import Journal
 from strop.core.min_cut import INFINITE, FlowNetwork
@@ -27,6 +28,7 @@ from strop.core.problem import Problem
 from strop.cost.operators import compute_cycles, cycles, is_fused
 from strop.graph.ir import Node
 from strop.graph.joint import LEAVES, JointGraph, verify
+from strop.graph.operators import VIEWS
 from strop.graph.passes.partition import Keep, Recompute
 from strop.target.description import Target
 
@@ -56,6 +58,7 @@ class Rematerialization:
         held = sum(node.type.bytes for node in joint.handed_over)
         self.bandwidth = target.bandwidth[3] if held > target.l3_ours else target.bandwidth[2]
         self.users = joint.graph.users
+        self._readers: dict[Node, tuple[Node, ...]] = {}
         self._keeping: dict[Node, float] = {}
         self._computing: dict[Node, float] = {}
 
@@ -84,19 +87,26 @@ class Rematerialization:
         """Cycles to keep a value: backward reads it, and forward writes it unless it does so anyway."""
         if node.name not in self.joint.keepable:
             return INFINITE
-        users = [user for user in self.users[node] if user not in self.joint.late]
-        written = not is_fused(node) or node in self.joint.graph.outputs or any(not is_fused(user) for user in users)
+        readers = [reader for reader in self.readers(node) if reader not in self.joint.late]
+        written = not is_fused(node) or node in self.joint.graph.outputs or not all(map(is_fused, readers))
         return (1 if written else 2) * node.type.bytes / self.bandwidth
 
     def _cycles_to_compute(self, node: Node) -> float:
         """Cycles to compute a value again; where a product or the library reads it, it has to be written for them."""
         if self.joint.once_only(node):
             return INFINITE
-        stored = any(not is_fused(user) for user in self.users[node] if user in self.joint.late)
-        written = 2 * sum(t.bytes for t in node.types) / self.bandwidth if stored and is_fused(node) else 0.0
-        if is_fused(node):
-            return compute_cycles(node, self.target) + written
-        return cycles(node, self.target, self.bandwidth) + written
+        if not is_fused(node):
+            return cycles(node, self.target, self.bandwidth)
+        stored = not all(is_fused(reader) for reader in self.readers(node) if reader in self.joint.late)
+        moved = 2 * node.type.bytes / self.bandwidth if stored and node.op not in VIEWS else 0.0
+        return compute_cycles(node, self.target) + moved
+
+    def readers(self, node: Node) -> tuple[Node, ...]:
+        """Who reads a value, as it is or through views."""
+        if node not in self._readers:
+            through = ((user,) if user.op not in VIEWS else self.readers(user) for user in self.users[node])
+            self._readers[node] = tuple(chain.from_iterable(through))
+        return self._readers[node]
 
     def cut(self, price: float = 0.0) -> Choice:
         """The cheapest division where each byte that is kept costs so many cycles more."""

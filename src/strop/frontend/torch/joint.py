@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph as FxGraph
 from torch.fx import GraphModule
 from torch.fx import Node as FxNode
@@ -34,9 +35,9 @@ class JointConversion:
 def joint_from_fx(module: GraphModule, results: int) -> JointConversion:
     """Convert a joint graph whose first outputs are the `results` of forward; sizes that vary have their hints."""
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    examples = [_example(node.meta["val"]) for node in placeholders]
-    copied = GraphModule(module, _copy(module.graph))
-    conversion = from_fx(copied, examples)
+    values_given = [node.meta["val"] for node in placeholders]
+    examples = [_example(value) for value in values_given] if any(map(_varies, values_given)) else None
+    conversion = from_fx(GraphModule(module, _copy(module.graph)), examples)
     late = _late(module.graph)
     nodes: dict[str, str] = {}
     values: dict[str, Node] = {}
@@ -102,6 +103,14 @@ def lost_inputs(module: GraphModule, backward: GraphModule) -> str:
     return next(lost, "")
 
 
+def without_idle_draws(backward: GraphModule) -> set[str]:
+    """Take operators out of a backward graph that nobody uses, random ones among them: forward has drawn. What is left
+    of its inputs."""
+    backward.graph.eliminate_dead_code(is_impure_node=lambda node: node.op in ("placeholder", "output"))
+    backward.recompile()
+    return {node.name for node in backward.graph.nodes if node.op == "placeholder" and node.users}
+
+
 def early_nodes(module: GraphModule) -> list[FxNode]:
     """The nodes that depend on no tangent."""
     late = _late(module.graph)
@@ -133,7 +142,14 @@ def _example(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return _hint(value)
     shape, strides = (tuple(map(_hint, sizes)) for sizes in (value.shape, value.stride()))
-    return torch.empty_strided(shape, strides, dtype=value.dtype, device="meta")
+    with FakeTensorMode():
+        return torch.empty_strided(shape, strides, dtype=value.dtype, device=value.device)
+
+
+def _varies(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return any(isinstance(extent, torch.SymInt) for extent in (*value.shape, *value.stride()))
+    return isinstance(value, torch.SymInt)
 
 
 def _hint(value: Any) -> Any:

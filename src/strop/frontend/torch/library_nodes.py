@@ -23,6 +23,8 @@ from strop.graph.ir import Node
 
 #: recurrent networks would unroll into one copy of the cell per time step
 WHOLE = ("aten.lstm.", "aten.gru.", "aten.rnn_", "aten.quantized_", "aten._ctc_loss", "aten.ctc_loss")
+#: operators with a result that torch does not describe: oneDNN's workspace for the backward of a recurrent layer
+HIDDEN = ("aten.mkldnn_rnn_layer",)
 #: more operators than this, and one library call is the better program
 LONGEST = 300
 

@@ -391,6 +391,9 @@ class _Converter:
         positional = library_nodes.template(tuple(args), inputs)
         keywords = tuple((name, library_nodes.template(value, inputs)) for name, value in sorted(kwargs.items()))
         leaves, spec = tree_flatten(result)
+        if str(target).startswith(library_nodes.HIDDEN):
+            raise Problem("STR107", f"`{target}` makes a tensor whose size torch does not tell", where=self.b.origin,
+                          help="a recurrent network trains in eager mode")  # fmt: skip
         if not types or any(leaf is not None and not isinstance(leaf, torch.Tensor) for leaf in leaves):
             raise Problem("STR107", f"`{target}` yields something that is no tensor", where=self.b.origin,
                           help="compile with partial=True")  # fmt: skip
