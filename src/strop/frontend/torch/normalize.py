@@ -122,7 +122,7 @@ class _Converter:
     def __init__(
         self, params: Mapping[str, str], constants: Mapping[str, torch.Tensor], mutations: Mapping[int, str]
     ) -> None:
-        self.b = Builder()
+        self.b = Builder(self.mask)
         self.params = params
         self.constants = constants
         self.mutated_outputs = mutations
@@ -376,6 +376,14 @@ class _Converter:
         if len(fakes) != len(inputs):  # some are keywords, which no random operator of torch has
             fakes = [torch.empty(node.shape, device="meta") for node in inputs]
         return tuple(tuple(fake.stride()) for fake in fakes)
+
+    def mask(self, p: float) -> Node:
+        """`empty_like(x, dtype=bool).bernoulli_(p)` of the argument x of the operator that is being converted."""
+        with self.fake:
+            drawn = torch.empty_like(self.b.call.values[0], dtype=torch.bool)
+        args = self.b.full(False, "bool", tuple(drawn.shape)), p
+        made: Node = self.call(torch.ops.aten.bernoulli.p, args, {}, drawn, frozenset((0,)), (drawn,))
+        return made
 
     def _fills_its_storage(self, target: torch._ops.OpOverload) -> None:
         """Elements by their place in storage are those of a tensor laid out alike, if that has nothing else in it."""
