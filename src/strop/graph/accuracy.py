@@ -105,7 +105,7 @@ def _kind(node: Node, position: int) -> str:
         return "asks"
     if op in ("sum", "mean") and _is_square(node.inputs[0]):
         return "absorbs"  # a norm that was written out
-    if op == "attention":
+    if op in ("attention", "attention_forward"):
         return "passes" if position == 2 else "absorbs"
     if op == "batch_norm":
         return "asks" if position == 2 else "passes"

@@ -389,6 +389,22 @@ def _attention(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type
     return (Type(_same_dtype((q, k, v)), (*q.shape[:-1], v.shape[-1])),)
 
 
+@_infers("attention_forward")
+def _attention_forward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    (out,) = _attention(inputs, attrs, given)
+    _need(inputs[0].shape[:-2] == inputs[1].shape[:-2], f"q {inputs[0].type} and k {inputs[1].type} differ in heads")
+    return (out, Type(out.dtype, out.shape[:-1]))
+
+
+@_infers("attention_backward")
+def _attention_backward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    dout, q, k, v, out, logsumexp, *mask = inputs
+    made = _attention_forward((q, k, v, *mask), attrs, given)
+    _need(dout.type == out.type == made[0], f"{dout.type} and {out.type} are not results of attention, {made[0]}")
+    _need(logsumexp.type == made[1], f"{logsumexp.type} are not the rows of {made[0]}")
+    return (q.type, k.type, v.type)
+
+
 @_infers("lstm", "gru", "rnn")
 def _recurrent(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     states = [n.type for n in inputs[1:3]] if given is None or len(given) == 3 else [inputs[1].type]

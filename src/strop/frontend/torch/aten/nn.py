@@ -322,7 +322,27 @@ def attention_flash(
     b: Builder, q: Node, k: Node, v: Node, dropout: float = 0.0, causal: bool = False, mask: Node | None = None,
     scale: float | None = None,
 ) -> tuple[Node, ...]:  # fmt: skip
-    return _with_unused(b, _attention(b, q, k, v, mask, dropout, causal, scale, False))
+    out = _attention(b, q, k, v, mask, dropout, causal, scale, False)
+    if not b.call.used - {0}:
+        return _with_unused(b, out)
+    whole = b.node("attention_forward", out.inputs, out.type, Type(out.dtype, out.shape[:-1]),
+                   scale=out.attrs["scale"], causal=out.attrs["causal"])  # fmt: skip
+    return tuple(b.node("item", (whole,), type, index=i) for i, type in enumerate(whole.types))
+
+
+@aten("_scaled_dot_product_flash_attention_for_cpu_backward")
+def attention_flash_backward(
+    b: Builder, dout: Node, q: Node, k: Node, v: Node, out: Node, logsumexp: Node, dropout: float, causal: bool,
+    mask: Node | None = None, scale: float | None = None,
+) -> tuple[Node, ...]:  # fmt: skip
+    if dropout > 0:
+        raise Unfit("attention with dropout draws random numbers")
+    if any(x.shape[:-2] != q.shape[:-2] for x in (k, v)):
+        raise Unfit("attention whose batch dimensions broadcast")
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    inputs = [dout, q, k, v, out, logsumexp, *([] if mask is None else [_mask(b, mask, q.dtype)])]
+    whole = b.node("attention_backward", inputs, q.type, k.type, v.type, scale=scale, causal=bool(causal))
+    return tuple(b.node("item", (whole,), type, index=i) for i, type in enumerate(whole.types))
 
 
 def _attention(
