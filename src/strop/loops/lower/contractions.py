@@ -9,10 +9,10 @@ from strop.core.extents import Extent, Shape, bounds
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.loops.index import ZERO, Index, Var
-from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Number, Store
+from strop.loops.ir import Buffer, Expr, Guard, Load, Loop, Nest, Store
 from strop.loops.lower import Context, as_index, lowering, store, zero
 from strop.loops.lower.concat_pad import guarded
-from strop.loops.lower.pointwise import apply, broadcast, cast
+from strop.loops.lower.pointwise import apply
 
 #: names of space dimensions, innermost last
 SPACE = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
