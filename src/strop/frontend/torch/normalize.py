@@ -77,7 +77,7 @@ class Conversion:
     fallbacks: Mapping[str, str]  # library node → why it is one
     traced: Graph  # the graph in torch's spelling of contractions, one value for one of FX
     values: Mapping[str, Any]  # the values of FX nodes in it, by the names of these
-    drawn: frozenset[str]  # the nodes that draw random numbers
+    drawn: frozenset[str]  # the nodes that draw random numbers, and results of operators that do so among other things
 
 
 def from_fx(
@@ -258,7 +258,10 @@ class _Converter:
                               where=self.b.origin, help="compile with partial=True")  # fmt: skip
             target = twin
         fakes = tuple(a.meta.get("val") if isinstance(a, torch.fx.Node) else None for a in node.args)
+        before = self.last_random
         made = self.call(target, args, kwargs, result, _used(node), fakes)
+        if self.last_random is not before:
+            self.drawn.update(leaf.name for leaf in tree_flatten(made)[0] if isinstance(leaf, Node))
         if written is not node and written.op == "placeholder":
             self.mutations[self.leaves[written]] = made
         return made
