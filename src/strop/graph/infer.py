@@ -441,6 +441,23 @@ def _window(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, .
     return (Type(x.dtype, type.shape),)
 
 
+@_infers("max_pool_indices")
+def _max_pool_indices(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, y = inputs
+    _need(len(x.shape) == len(y.shape) and x.shape[:2] == y.shape[:2], f"{y.type} is no max_pool of {x.type}")
+    _same_dtype(inputs)
+    return (Type("i64", y.shape),)
+
+
+@_infers("max_pool_backward")
+def _max_pool_backward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    dy, indices = inputs
+    type = _given(given)
+    _need(dy.shape == indices.shape and indices.dtype == "i64", f"{indices.type} are not the indices of {dy.type}")
+    _need(type.rank == len(dy.shape) and type.shape[:2] == dy.shape[:2], f"{dy.type} is no gradient of {type}")
+    return (Type(dy.dtype, type.shape),)
+
+
 @_infers("grid_sample")
 def _grid_sample(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     x, grid = inputs

@@ -119,6 +119,9 @@ OTHER = {
     # windows
     "max_pool": "attrs kernel, stride, padding (before, after per dimension), dilation; NaN wins; the extent is the "
                 "node's",
+    "max_pool_indices": "inputs (x, max_pool of it), its attrs: where in its channel of x each maximum is, i64; the "
+                        "first of several",
+    "max_pool_backward": "inputs (dy, max_pool_indices), the same attrs: the gradient of x, whose type is the node's",
     "avg_pool": "attrs kernel, stride, padding, count_include_pad, divisor (or None)",
     "adaptive_avg_pool": "window i covers ⌊i·I/O⌋ … ⌈(i+1)·I/O⌉ per space dimension",
     "adaptive_max_pool": "the same windows",
