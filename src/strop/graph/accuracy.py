@@ -46,8 +46,8 @@ PASS = LINEAR | frozenset((
     "expm1", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc", "round", "trunc", "maximum",
     "minimum", "relu", "gelu", "silu", "hardswish", "mish", "elu", "leaky_relu", "prod", "amax", "amin", "cumsum",
     "cumprod", "index_put", "scatter", "embedding", "linear", "matmul", "conv", "conv_weight_grad", "byte_linear",
-    "byte_conv", "byte_lstm", "max_pool", "max_pool_backward", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "upsample_nearest",
-    "upsample_linear", "grid_sample",
+    "byte_conv", "byte_lstm", "max_pool", "max_pool_backward", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool",
+    "upsample_nearest", "upsample_linear", "grid_sample",
 ))  # fmt: skip
 #: library nodes that only move, choose or blend elements
 _MOVING_LIBRARY = (

@@ -34,6 +34,7 @@ from strop.frontend.torch.aten import (  # noqa: F401  (importing a family regis
     transformer,
     trees,
     views,
+    window_gradients,
     windows,
 )
 from strop.frontend.torch.bind_shapes import bind_shapes, needs_shapes

@@ -50,21 +50,6 @@ def max_pool_with_indices(
     return out, b.node("max_pool_indices", (x, out), Type("i64", out.shape), **out.attrs)
 
 
-@aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
-def max_pool_backward(
-    b: Builder, dy: Node, x: Node, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil: bool,
-    indices: Node,
-) -> Node:  # fmt: skip
-    space = int(b.call.target.split("pool")[1][0])
-    if x.type.rank != space + 2 or not is_float(x.dtype):
-        raise Unfit("the gradient of max_pool without a batch dimension, or of integers")
-    kernel = per_dimension(kernel, space)
-    stride = per_dimension(stride, space) if stride or isinstance(stride, int) else kernel
-    pads = tuple((p, p) for p in per_dimension(padding, space))
-    return b.node("max_pool_backward", (dy, indices), x.type, kernel=kernel, stride=stride, padding=pads,
-                  dilation=per_dimension(dilation, space))  # fmt: skip
-
-
 @aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
     b: Builder, x: Node, kernel: Sizes, stride: Sizes = (), padding: Sizes = 0, ceil: bool = False,
