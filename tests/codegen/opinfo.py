@@ -58,6 +58,7 @@ class Sample:
     text: str
     tensors: tuple[torch.Tensor, ...]
     function: Callable[..., Any]
+    differentiable: tuple[bool, ...] = ()  # which tensors gradients are asked of
 
     @property
     def kinds(self) -> frozenset[object]:
@@ -75,12 +76,13 @@ class Sample:
         return [t.clone() for t in tree_flatten(results)[0] if isinstance(t, torch.Tensor)], arguments
 
 
-def samples(info: Any, dtype: str, most: int | None) -> list[Sample]:
-    """The operator's samples; with a limit, those that differ most from each other come first."""
+def samples(info: Any, dtype: str, most: int | None, gradients: bool = False) -> list[Sample]:
+    """The operator's samples, those of its gradients if asked for; with a limit, those that differ most from each other
+    come first."""
     if DTYPES[dtype] not in info.dtypes:
         return []
     torch.manual_seed(0)
-    made = info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)
+    made = info.sample_inputs("cpu", DTYPES[dtype], requires_grad=gradients)
     found = [_sample(info, dtype, one) for one in itertools.islice(made, None if most is None else 8 * most)]
     if most is None or len(found) <= most:
         return found
@@ -108,7 +110,8 @@ def _sample(info: Any, dtype: str, sample: Any) -> Sample:
     shown = ", ".join(f"{t.dtype}{list(t.shape)}".removeprefix("torch.") for t in (leaves[i] for i in places))
     others = [leaf for leaf in leaves if not isinstance(leaf, torch.Tensor)]
     text = f"{sorted(sample.kwargs)} ({shown}) {others}"
-    return Sample(dtype, text, tuple(leaves[i].detach() for i in places), function)
+    differentiable = tuple(leaves[i].requires_grad for i in places)
+    return Sample(dtype, text, tuple(leaves[i].detach() for i in places), function, differentiable)
 
 
 @dataclass(frozen=True)

@@ -17,22 +17,28 @@ PAGE = Path(__file__).parents[2] / "docs" / "opinfo-sweep.json"
 
 
 class Tally:
-    """Samples that ran natively and equalled eager, by operator and dtype."""
+    """Samples that ran natively and equalled eager, by operator and dtype; those of gradients by operator."""
 
     def __init__(self) -> None:
         self.samples: Counter[tuple[str, str]] = Counter()
+        self.gradients: Counter[str] = Counter()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["opinfo"] = [(*key, count) for key, count in self.samples.items()]
+            output["opinfo gradients"] = dict(self.gradients)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         for name, dtype, count in getattr(node, "workeroutput", {}).get("opinfo", ()):
             self.samples[name, dtype] += count
+        self.gradients.update(getattr(node, "workeroutput", {}).get("opinfo gradients", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+        if self.gradients:
+            told = f"{len(self.gradients)} operators, {self.gradients.total()} samples"
+            terminalreporter.write_line(f"opinfo gradients: {told}")
         if not self.samples:
             return
         found = self.counts()

@@ -84,3 +84,7 @@ def test_any_small_convolution(batch, groups, inside, outside, extent, kernel, s
         (batch, groups * inside, extent, extent + 1), (groups * outside, inside, kernel, kernel),
         stride=stride, padding=padding, dilation=dilation, groups=groups,
     )  # fmt: skip
+
+
+def test_an_output_padding_of_more_than_the_stride():
+    check((2, 4, 5, 6), (4, 3, 3, 3), transposed=True, stride=2, dilation=4, output_padding=3)

@@ -46,8 +46,8 @@ PASS = LINEAR | frozenset((
     "expm1", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc", "round", "trunc", "maximum",
     "minimum", "relu", "gelu", "silu", "hardswish", "mish", "elu", "leaky_relu", "prod", "amax", "amin", "cumsum",
     "cumprod", "index_put", "scatter", "embedding", "linear", "matmul", "conv", "conv_weight_grad", "byte_linear",
-    "byte_conv", "byte_lstm", "max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "upsample_nearest",
-    "upsample_linear", "grid_sample",
+    "byte_conv", "byte_lstm", "max_pool", "max_pool_backward", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool",
+    "upsample_nearest", "upsample_linear", "grid_sample",
 ))  # fmt: skip
 #: library nodes that only move, choose or blend elements
 _MOVING_LIBRARY = (
@@ -105,7 +105,7 @@ def _kind(node: Node, position: int) -> str:
         return "asks"
     if op in ("sum", "mean") and _is_square(node.inputs[0]):
         return "absorbs"  # a norm that was written out
-    if op == "attention":
+    if op in ("attention", "attention_forward"):
         return "passes" if position == 2 else "absorbs"
     if op == "batch_norm":
         return "asks" if position == 2 else "passes"

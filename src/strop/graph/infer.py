@@ -389,6 +389,22 @@ def _attention(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type
     return (Type(_same_dtype((q, k, v)), (*q.shape[:-1], v.shape[-1])),)
 
 
+@_infers("attention_forward")
+def _attention_forward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    (out,) = _attention(inputs, attrs, given)
+    _need(inputs[0].shape[:-2] == inputs[1].shape[:-2], f"q {inputs[0].type} and k {inputs[1].type} differ in heads")
+    return (out, Type(out.dtype, out.shape[:-1]))
+
+
+@_infers("attention_backward")
+def _attention_backward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    dout, q, k, v, out, logsumexp, *mask = inputs
+    made = _attention_forward((q, k, v, *mask), attrs, given)
+    _need(dout.type == out.type == made[0], f"{dout.type} and {out.type} are not results of attention, {made[0]}")
+    _need(logsumexp.type == made[1], f"{logsumexp.type} are not the rows of {made[0]}")
+    return (q.type, k.type, v.type)
+
+
 @_infers("lstm", "gru", "rnn")
 def _recurrent(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     states = [n.type for n in inputs[1:3]] if given is None or len(given) == 3 else [inputs[1].type]
@@ -423,6 +439,23 @@ def _window(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, .
     type = _given(given)
     _need(type.rank == len(x.shape) and type.shape[:2] == x.shape[:2], f"{x.type} does not become {type}")
     return (Type(x.dtype, type.shape),)
+
+
+@_infers("max_pool_indices")
+def _max_pool_indices(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, y = inputs
+    _need(len(x.shape) == len(y.shape) and x.shape[:2] == y.shape[:2], f"{y.type} is no max_pool of {x.type}")
+    _same_dtype(inputs)
+    return (Type("i64", y.shape),)
+
+
+@_infers("max_pool_backward")
+def _max_pool_backward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    dy, indices = inputs
+    type = _given(given)
+    _need(dy.shape == indices.shape and indices.dtype == "i64", f"{indices.type} are not the indices of {dy.type}")
+    _need(type.rank == len(dy.shape) and type.shape[:2] == dy.shape[:2], f"{dy.type} is no gradient of {type}")
+    return (Type(dy.dtype, type.shape),)
 
 
 @_infers("grid_sample")

@@ -105,6 +105,10 @@ OTHER = {
     "attention": "inputs (q[…,L,E], k[…,S,E], v[…,S,Ev][, mask]): attrs scale, causal; mask is bool (True: attend) or "
                  "added; k and v may have fewer heads (dimension -3), each shared by an equal group of q's heads "
                  "(attrs gqa)",
+    "attention_forward": "as attention with as many heads in k and v as in q; results (out, the logarithm of the sum "
+                         "of each row's exponentials [...,L]); 0 where a row attends to nothing",
+    "attention_backward": "inputs (dout, q, k, v, out, logsumexp[, mask]), the last three as attention_forward has "
+                          "them: attrs scale, causal; results (dq, dk, dv)",
     "lstm": "inputs (x, h0, c0, then per layer and direction w_ih, w_hh[, b_ih, b_hh]): attrs layers, bidirectional, "
             "batch_first, has_bias; results (out, h, c)",
     "byte_lstm": "inputs (x[T,B,4H], h0[B,H], c0[B,H], weight i32[4H,H/4], sums i32[4H], scale f32[4H]): the input's "
@@ -115,6 +119,9 @@ OTHER = {
     # windows
     "max_pool": "attrs kernel, stride, padding (before, after per dimension), dilation; NaN wins; the extent is the "
                 "node's",
+    "max_pool_indices": "inputs (x, max_pool of it), its attrs: where in its channel of x each maximum is, i64; the "
+                        "first of several",
+    "max_pool_backward": "inputs (dy, max_pool_indices), the same attrs: the gradient of x, whose type is the node's",
     "avg_pool": "attrs kernel, stride, padding, count_include_pad, divisor (or None)",
     "adaptive_avg_pool": "window i covers ⌊i·I/O⌋ … ⌈(i+1)·I/O⌉ per space dimension",
     "adaptive_max_pool": "the same windows",

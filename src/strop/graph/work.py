@@ -8,7 +8,12 @@ from strop.graph.ir import Node, Type
 
 _PRODUCTS = {"linear": 0, "mm": 0, "bmm": 0, "matmul": 0, "addmm": 1, "baddbmm": 1}  # which input has the rows
 _CONVOLUTIONS = ("conv", "conv1d", "conv2d", "conv3d", "convolution")
-_ATTENTIONS = ("attention", "scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
+_ATTENTIONS = (
+    "attention",
+    "attention_forward",
+    "scaled_dot_product_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
+)
 _RECURRENT = ("lstm", "gru", "rnn", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer")
 
 
@@ -28,7 +33,7 @@ def multiply_adds(node: Node) -> int:
         return 2 * inputs[0].shape[0] * prod(inputs[0].shape[2:]) * inputs[2].size
     if kind in _ATTENTIONS:
         return 2 * inputs[0].size * inputs[1].shape[-2]
-    if kind == "_scaled_dot_product_flash_attention_for_cpu_backward":
+    if kind in ("attention_backward", "_scaled_dot_product_flash_attention_for_cpu_backward"):
         return 5 * inputs[1].size * inputs[2].shape[-2]
     if kind in _RECURRENT:
         return prod(inputs[0].shape[:-1]) * sum(t.size for t in inputs[1:] if t.rank == 2)

@@ -12,7 +12,7 @@ from math import prod
 from strop.loops.analysis import contraction, heavy, work
 from strop.loops.ir import Loop, Nest, loads
 from strop.loops.passes.loop_modes import Parallelise, Vectorise, in_parts, leading, step_parts
-from strop.loops.passes.primitives import Reorder, Split
+from strop.loops.passes.primitives import Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, balance, by_stride, fuse_all
 from strop.schedule.composite import schedule_rows
 from strop.schedule.contractions import tile_contraction
@@ -59,14 +59,15 @@ def _pointwise(recipe: ScheduleBuilder) -> None:
     if schedule_transpose(recipe) or not _vectorisable(recipe.nest, inner):
         _parallelise_outer(recipe, total)
         return
-    by = lanes * (1 if heavy(nest) else 4)
+    by, name = lanes * (1 if heavy(nest) else 4), inner.name
     if inner.extent > by:
         while by > lanes and inner.extent % by:
             by -= lanes
-        recipe.do(Split(recipe.name, inner.name, by, tail="rest"))
-        recipe.do(Vectorise(recipe.name, f"{inner.name}.i"))
-    else:
-        recipe.do(Vectorise(recipe.name, inner.name))
+        recipe.do(Split(recipe.name, name, by, tail="rest"))
+        name = f"{name}.i"
+    recipe.do(Vectorise(recipe.name, name))
+    if nest.scratch:
+        recipe.do(Sink(recipe.name, (name,)))
     _parallelise_outer(recipe, total)
 
 
@@ -87,9 +88,10 @@ def _vectorisable(nest: Nest, loop: Loop) -> bool:
     if loop.extent < 2:
         return False
     for store in nest.stores:
-        if store.offset.coefficient(loop.var) == 0:
+        if store.target not in nest.scratch and store.offset.coefficient(loop.var) == 0:
             return False
-    offsets = [load.offset.coefficient(loop.var) for s in nest.stores for load in loads(s)]
+    read = [load for s in nest.stores for load in loads(s) if load.buffer not in nest.scratch]
+    offsets = [load.offset.coefficient(loop.var) for load in read]
     return not offsets or sum(o in (0, 1) for o in offsets) * 2 >= len(offsets) or loop.extent >= 8
 
 

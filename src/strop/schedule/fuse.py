@@ -11,7 +11,7 @@ from collections.abc import Callable
 from strop.core.dtypes import BYTES
 from strop.core.journal import Journal
 from strop.core.passes import Pass, Verdict, no, yes
-from strop.loops.ir import Apply, Buffer, Expr, Nest, Store, loads
+from strop.loops.ir import Apply, Buffer, Expr, Load, Nest, Store, loads
 from strop.loops.lowered import LibraryCall, Lowered, Step
 from strop.loops.passes.fusion import (
     Epilogue,
@@ -32,7 +32,7 @@ EXPENSIVE = frozenset((
     "mish", "softplus", "pow", "atan2", "fmod", "mod", "floordiv", "truncdiv", "div", "sqrt", "rsqrt", "reciprocal",
     "rank",
 ))  # fmt: skip
-MOST_WIDENINGS = 4  # how often a byte may be converted before storing the converted value pays
+MOST_WIDENINGS = 4  # how often a number may be converted to a wider one before storing that pays
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 #: an expression with more operations, or deeper, is computed into memory: compilers of all kinds recurse over it
 LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
@@ -204,8 +204,8 @@ def _worth_inlining(producer: Nest, consumer: Step, readers: int) -> Verdict:
         return no(f"its expression has {len(used)} operations already")
     evaluations = _evaluations(consumer, store.target)
     size = max(store.target.size, 1)
-    if _widens_bytes(store.value) and evaluations <= MOST_WIDENINGS * size and _in_rows(consumer, store.target):
-        return yes("bytes are read instead of what they become")
+    if _widens(store.value) and evaluations <= MOST_WIDENINGS * size and _in_rows(consumer, store.target):
+        return yes("what it converts takes fewer bytes")
     expensive = bool(EXPENSIVE & set(used))
     if readers * evaluations > size and (expensive or len(used) > 2 or evaluations > size or readers > 3):
         return no(f"it would be computed {readers * evaluations / size:.0f} times per element")
@@ -214,8 +214,12 @@ def _worth_inlining(producer: Nest, consumer: Step, readers: int) -> Verdict:
     return yes()
 
 
-def _widens_bytes(value: Expr) -> bool:
-    return isinstance(value, Apply) and value.op == "cast" and value.args[0].dtype in BYTES
+def _widens(value: Expr) -> bool:
+    """Whether it only converts a byte, or a number of single precision to one of double precision."""
+    if not isinstance(value, Apply) or value.op != "cast":
+        return False
+    (narrow,) = value.args
+    return narrow.dtype in BYTES or (isinstance(narrow, Load) and (narrow.dtype, value.dtype) == ("f32", "f64"))
 
 
 def _in_rows(nest: Nest, buffer: Buffer) -> bool:

@@ -11,7 +11,7 @@ from strop.codegen.deinterleave import MOST_CHANNELS
 from strop.core.dtypes import SIZES
 from strop.loops.ir import Load, Loop, Nest, loads
 from strop.loops.passes.loop_modes import Unroll, Vectorise
-from strop.loops.passes.primitives import Reorder, Split
+from strop.loops.passes.primitives import Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder
 
 MOST_STATEMENTS = 2
@@ -29,7 +29,9 @@ def schedule_transpose(recipe: ScheduleBuilder) -> bool:
     if across is None or inner.extent < 2 or any(SIZES[s.target.dtype] != 4 for s in nest.stores):
         return False
     recipe.order(*(loop.name for loop in nest.loops if loop not in (across, inner)), across.name, inner.name)
-    transpose_tiles(recipe, across.name, inner.name)
+    square = transpose_tiles(recipe, across.name, inner.name)
+    if nest.scratch:
+        recipe.do(Sink(recipe.name, square))
     return True
 
 
@@ -49,8 +51,9 @@ def _pixels(recipe: ScheduleBuilder, across: Loop, channels: Loop) -> None:
     recipe.do(Vectorise(name, row))
 
 
-def transpose_tiles(recipe: ScheduleBuilder, across: str, along: str) -> None:
-    """Squares of two neighbouring loops: `across` walks through what is read, `along` through what is written."""
+def transpose_tiles(recipe: ScheduleBuilder, across: str, along: str) -> tuple[str, str]:
+    """Squares of two neighbouring loops: `across` walks through what is read, `along` through what is written. The
+    names of the loops of a square."""
     lanes, name = recipe.target.lanes("f32"), recipe.name
     row, column = across, along
     if _extent(recipe, across) > lanes:
@@ -67,6 +70,7 @@ def transpose_tiles(recipe: ScheduleBuilder, across: str, along: str) -> None:
         recipe.do(Reorder(name, (row, column)))
     recipe.do(Unroll(name, row))
     recipe.do(Vectorise(name, column))
+    return row, column
 
 
 def _extent(recipe: ScheduleBuilder, name: str) -> int:
@@ -75,7 +79,8 @@ def _extent(recipe: ScheduleBuilder, name: str) -> int:
 
 def _across(nest: Nest, inner: Loop) -> Loop | None:
     """The loop along which reads that jump with the innermost loop are contiguous."""
-    if len(nest.stores) > MOST_STATEMENTS or any(s.offset.coefficient(inner.var) != 1 for s in nest.stores):
+    written = [s for s in nest.stores if s.target not in nest.scratch]
+    if len(written) > MOST_STATEMENTS or any(s.offset.coefficient(inner.var) != 1 for s in written):
         return None
     jumping = [load for s in nest.stores for load in loads(s) if _jumps(load, inner)]
     walked = [

@@ -60,6 +60,43 @@ def test_two_draws_are_not_one() -> None:
     assert len(drawn) == 2 and drawn[0] in drawn[1].inputs
 
 
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_dropout_draws_its_mask_in_the_library_and_applies_it_natively(p: float) -> None:
+    def drop(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.ops.aten.native_dropout(x, p, True)
+
+    x = torch.randn(3, 4, 5, 6).to(memory_format=torch.channels_last)
+    x[0, 0, 0] = torch.tensor([float("nan"), float("inf"), 0.0, -0.0, 1.0, -float("inf")])
+    converted = convert(drop, x)
+    assert [n.attrs["target"] for n in converted.graph.nodes if n.op == "aten"] == ["aten.bernoulli.p"]
+    assert {output.name for output in converted.graph.outputs} <= converted.drawn
+    torch.manual_seed(3)
+    wanted = (*drop(x), torch.rand(2))
+    torch.manual_seed(3)
+    got, _ = evaluate(converted.graph, [x])
+    for mine, theirs in zip((*got, torch.rand(2)), wanted):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=0, equal_nan=True)
+
+
+def test_dropout_that_drops_nothing_draws_nothing() -> None:
+    converted = convert(lambda x: torch.ops.aten.native_dropout(x.sin(), 0.5, False)[0], torch.randn(7))
+    assert not converted.drawn and ops(converted.graph) == ["sin"]
+
+
+def test_a_mask_of_dropout_that_nobody_reads_is_drawn_all_the_same() -> None:
+    def drop(x: torch.Tensor) -> torch.Tensor:
+        torch.ops.aten.native_dropout(x, 0.5, True)
+        return torch.rand_like(x)
+
+    x = torch.randn(7)
+    converted = convert(drop, x)
+    torch.manual_seed(3)
+    wanted = drop(x)
+    torch.manual_seed(3)
+    (got,), _ = evaluate(converted.graph, [x])
+    assert torch.equal(got, wanted)
+
+
 def test_results_never_share_the_inputs_memory() -> None:
     converted = convert(lambda x: x.half().float().half().view(2, 2), torch.randn(4))
     node = next(n for n in converted.graph.nodes if n.op == "aten" and "view" in n.attrs["target"])

@@ -57,6 +57,11 @@ def test_simpler(node: Node, left: list[str]) -> None:
     assert ops(rewritten(rules, node)) == left
 
 
+def test_a_sum_that_is_used_by_itself_is_not_computed_again_as_a_mean() -> None:
+    total = build.reduce("sum", x, (1,), True)
+    assert ops(rewritten(rules, build.add(build.div(total, 3.0), total))) == ["sum", "div", "add"]
+
+
 @pytest.mark.parametrize(
     "node",
     [

@@ -1,6 +1,4 @@
-"""Matrix products, convolutions and attention: the nests compute what torch computes."""
-
-import math
+"""Matrix products and convolutions: the nests compute what torch computes."""
 
 import numpy as np
 import pytest
@@ -133,44 +131,3 @@ def test_four_space_dimensions_are_refused_with_a_reason():
     node = context_of("conv", [np.zeros(shape, np.float32)] * 2, [("f32", shape)], {}).node
     verdict = CHECKS["conv"](node)
     assert not verdict and "6-d" in verdict.why
-
-
-def check_attention(q, k, v, mask=None, *, causal=False, scale=None, gqa=False):
-    expected = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=gqa)
-    inputs = [q, k, v] if mask is None else [q, k, v, mask]
-    (result,) = compute("attention", inputs, [("f32", expected.shape)], scale=scale, causal=causal, gqa=gqa)
-    same(result, expected)
-
-
-@pytest.mark.parametrize("lengths", [(3, 5), (1, 1), (7, 7), (1, 4)])
-@pytest.mark.parametrize("causal", [True, False])
-def test_attention(lengths, causal):
-    queries, keys = lengths
-    check_attention(rand(2, 3, queries, 4), rand(2, 3, keys, 4), rand(2, 3, keys, 5), causal=causal)
-
-
-def test_attention_without_batch_and_with_its_own_scale():
-    check_attention(rand(3, 4), rand(5, 4), rand(5, 4), scale=0.3)
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 4, 6), (4, 6), (2, 1, 1, 6)])
-def test_attention_masks_broadcast(shape):
-    q, k, v = rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5)
-    keep = torch.rand(shape) > 0.4
-    keep[..., 0] = True
-    check_attention(q, k, v, keep)
-    check_attention(q, k, v, rand(*shape))
-    check_attention(q, k, v, torch.zeros(shape).masked_fill(~keep, -math.inf))
-
-
-def test_attention_rows_that_see_nothing():
-    q, k, v = rand(1, 2, 4, 5), rand(1, 2, 6, 5), rand(1, 2, 6, 5)
-    keep = torch.ones(4, 6, dtype=torch.bool)
-    keep[1] = False
-    check_attention(q, k, v, keep)
-    check_attention(q, k, v, torch.zeros(4, 6).masked_fill(~keep, -math.inf))
-
-
-def test_attention_shares_key_heads():
-    check_attention(rand(2, 6, 3, 4), rand(2, 2, 5, 4), rand(2, 2, 5, 4), gqa=True)
-    check_attention(rand(2, 4, 3, 4), rand(2, 1, 5, 4), rand(2, 1, 5, 4), gqa=True, causal=True)

@@ -111,3 +111,39 @@ def test_positions_and_integer_means_are_refused_with_a_reason():
     assert "positions" in CHECKS["adaptive_max_pool"](both).why
     whole = context_of("adaptive_avg_pool", x, [("i64", (1, 1, 2, 2))], {}).node
     assert "i64" in CHECKS["adaptive_avg_pool"](whole).why
+
+
+INDEXED = {2: torch.ops.aten.max_pool2d_with_indices, 3: torch.ops.aten.max_pool3d_with_indices}
+BACKWARD = {2: torch.ops.aten.max_pool2d_with_indices_backward, 3: torch.ops.aten.max_pool3d_with_indices_backward}
+
+
+def check_max_pool_gradient(x, kernel, stride, padding, dilation, ceil):
+    space = len(kernel)
+    attrs = {"kernel": kernel, "stride": stride, "padding": pads(padding), "dilation": dilation}
+    values, indices = INDEXED[space](x, kernel, stride, padding, dilation, ceil)
+    (found,) = compute("max_pool_indices", [x, values], [("i64", values.shape)], **attrs)
+    np.testing.assert_array_equal(found, indices.numpy())
+    dy = torch.randn(values.shape)
+    expected = BACKWARD[space](dy, x, kernel, stride, padding, dilation, ceil, indices)
+    (gradient,) = compute("max_pool_backward", [dy, indices], [("f32", x.shape)], **attrs)
+    same(gradient, expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "stride", "padding", "dilation", "ceil"),
+    [
+        ((1, 2, 7, 9), (3, 3), (2, 2), (1, 1), (1, 1), False),
+        ((2, 1, 5, 5), (2, 2), (2, 2), (0, 0), (1, 1), False),
+        ((1, 2, 7, 6), (3, 2), (2, 3), (1, 0), (1, 1), True),
+        ((1, 1, 8, 8), (3, 2), (1, 2), (1, 1), (2, 3), False),
+        ((1, 2, 4, 5, 3), (2, 3, 1), (1, 2, 1), (0, 1, 0), (1, 1, 1), False),
+    ],
+)
+def test_indices_and_gradient_of_max_pool(shape, kernel, stride, padding, dilation, ceil):
+    torch.manual_seed(0)
+    check_max_pool_gradient(torch.randn(shape), kernel, stride, padding, dilation, ceil)
+
+
+def test_of_equal_maxima_the_first_gets_the_gradient():
+    for x in (torch.zeros(1, 1, 6, 6), torch.full((1, 1, 6, 6), -math.inf)):
+        check_max_pool_gradient(x, (3, 3), (2, 2), (1, 1), (1, 1), False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,10 +36,12 @@ class OperatorCall:
 
 
 class Builder:
-    """Makes nodes with unique names under the current origin. `call` is the operator call being converted."""
+    """Makes nodes with unique names under the current origin. `call` is the operator call being converted; `mask`
+    draws a bool tensor, each element true with a probability, as eager mode does for the call's first argument."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Callable[[float], Node]) -> None:
         self.call = OperatorCall()
+        self.mask = mask
         self.origin = NOWHERE
         self.made: list[Node] | None = None  # what has been made since somebody wanted to know
         self._names: dict[str, int] = {}

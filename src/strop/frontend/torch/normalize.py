@@ -34,6 +34,7 @@ from strop.frontend.torch.aten import (  # noqa: F401  (importing a family regis
     transformer,
     trees,
     views,
+    window_gradients,
     windows,
 )
 from strop.frontend.torch.bind_shapes import bind_shapes, needs_shapes
@@ -77,7 +78,7 @@ class Conversion:
     fallbacks: Mapping[str, str]  # library node → why it is one
     traced: Graph  # the graph in torch's spelling of contractions, one value for one of FX
     values: Mapping[str, Any]  # the values of FX nodes in it, by the names of these
-    drawn: frozenset[str]  # the nodes that draw random numbers
+    drawn: frozenset[str]  # the nodes that draw random numbers, and results of operators that do so among other things
 
 
 def from_fx(
@@ -122,7 +123,7 @@ class _Converter:
     def __init__(
         self, params: Mapping[str, str], constants: Mapping[str, torch.Tensor], mutations: Mapping[int, str]
     ) -> None:
-        self.b = Builder()
+        self.b = Builder(self.mask)
         self.params = params
         self.constants = constants
         self.mutated_outputs = mutations
@@ -258,7 +259,10 @@ class _Converter:
                               where=self.b.origin, help="compile with partial=True")  # fmt: skip
             target = twin
         fakes = tuple(a.meta.get("val") if isinstance(a, torch.fx.Node) else None for a in node.args)
+        before = self.last_random
         made = self.call(target, args, kwargs, result, _used(node), fakes)
+        if self.last_random is not before:
+            self.drawn.update(leaf.name for leaf in tree_flatten(made)[0] if isinstance(leaf, Node))
         if written is not node and written.op == "placeholder":
             self.mutations[self.leaves[written]] = made
         return made
@@ -376,6 +380,14 @@ class _Converter:
         if len(fakes) != len(inputs):  # some are keywords, which no random operator of torch has
             fakes = [torch.empty(node.shape, device="meta") for node in inputs]
         return tuple(tuple(fake.stride()) for fake in fakes)
+
+    def mask(self, p: float) -> Node:
+        """`empty_like(x, dtype=bool).bernoulli_(p)` of the argument x of the operator that is being converted."""
+        with self.fake:
+            drawn = torch.empty_like(self.b.call.values[0], dtype=torch.bool)
+        args = self.b.full(False, "bool", tuple(drawn.shape)), p
+        made: Node = self.call(torch.ops.aten.bernoulli.p, args, {}, drawn, frozenset((0,)), (drawn,))
+        return made
 
     def _fills_its_storage(self, target: torch._ops.OpOverload) -> None:
         """Elements by their place in storage are those of a tensor laid out alike, if that has nothing else in it."""

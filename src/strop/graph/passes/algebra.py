@@ -6,11 +6,13 @@ infinite. Rules that need it ask for integers, or for a value that cannot be the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import copysign, frexp, isclose, isfinite
 
 from strop.core.dtypes import is_float, is_integer
+from strop.core.passes import Verdict
 from strop.core.patterns import Bind
-from strop.core.rewrite import Rule, Rules
+from strop.core.rewrite import Match, Rule, Rules
 from strop.graph import build
 from strop.graph.ir import Node
 from strop.graph.passes.language import P, number_of, x, y, z
@@ -76,9 +78,10 @@ def _same_sign(root: Node, c: float, d: float) -> bool:
     return is_integer(root.dtype) or (is_float(root.dtype) and c * d > 0 and isfinite(c + d))
 
 
-def _counts(x: Node, s: Node, c: float) -> bool:
-    """Whether `c` is the number of elements that each element of the sum `s` adds up."""
-    return is_float(s.dtype) and s.type.size > 0 and isclose(c, x.type.size / s.type.size, rel_tol=1e-6)
+def _counts(match: Match, x: Node, s: Node, c: float) -> Verdict | bool:
+    """Whether `c` is the number of elements that each element of the sum `s` adds up, which nobody else needs."""
+    counts = is_float(s.dtype) and s.type.size > 0 and isclose(c, x.type.size / s.type.size, rel_tol=1e-6)
+    return counts and replace(match, interior=(s,)).alone()
 
 
 def _mean(x: Node, s: Node) -> Node:
@@ -109,7 +112,7 @@ arithmetic = Rules(
     Rule("1/x → reciprocal", P.div(1.0, x), lambda x, root: _as_root(build.reciprocal(x), root)),
     Rule("sum/count → mean", P.div(Bind("s", P.op("sum", x)), c), _mean, _counts),
     Rule("sum·(1/count) → mean", P.mul(Bind("s", P.op("sum", x)), c), _mean,
-         lambda x, s, c: c != 0 and _counts(x, s, 1.0 / c)),
+         lambda match, x, s, c: c != 0 and _counts(match, x, s, 1.0 / c)),
 )  # fmt: skip
 
 #: eager special-cases these exponents in the same way

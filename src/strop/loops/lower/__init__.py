@@ -133,8 +133,8 @@ def load_families() -> None:
 
 
 FAMILIES = (
-    "views", "pointwise", "reductions", "row_reductions", "contractions", "windows", "resample", "sampling",
-    "recurrent", "byte_recurrent", "indexing", "concat_pad", "trees",
+    "views", "pointwise", "reductions", "row_reductions", "contractions", "attention", "windows", "resample",
+    "sampling", "recurrent", "byte_recurrent", "indexing", "concat_pad", "trees",
 )  # fmt: skip
 
 

@@ -1,18 +1,18 @@
-"""Contractions: sums of products. Matrix products, convolutions of every kind and attention."""
+"""Contractions: sums of products. Matrix products and convolutions of every kind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod, sqrt
+from math import prod
 
 from strop.core.extents import Extent, Shape, bounds
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
 from strop.loops.index import ZERO, Index, Var
-from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Number, Store
+from strop.loops.ir import Buffer, Expr, Guard, Load, Loop, Nest, Store
 from strop.loops.lower import Context, as_index, lowering, store, zero
 from strop.loops.lower.concat_pad import guarded
-from strop.loops.lower.pointwise import apply, broadcast, cast
+from strop.loops.lower.pointwise import apply
 
 #: names of space dimensions, innermost last
 SPACE = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
@@ -71,13 +71,13 @@ def matmul(c: Context) -> list[Nest]:
     batch, m, n = c.loops("b", shape[:-2]), parallel("m", shape[-2]), parallel("n", shape[-1])
     k = reducing("k", left[-1])
     acc = c.scratch("acc", c.dtype)
-    a = c.read(0, *_stretched(batch, left[:-2]), m, k)
-    b = c.read(1, *_stretched(batch, right[:-2]), k, n)
+    a = c.read(0, *stretched(batch, left[:-2]), m, k)
+    b = c.read(1, *stretched(batch, right[:-2]), k, n)
     loops = (*batch, m, n)
     return [c.nest(loops, *accumulate(acc, (k,), a, b), store(c.out, loops, value_of(acc)), scratch=(acc,))]
 
 
-def _stretched(batch: Sequence[Loop], shape: Shape) -> tuple[Index, ...]:
+def stretched(batch: Sequence[Loop], shape: Shape) -> tuple[Index, ...]:
     """Batch indices of an input whose extents of 1 stretch."""
     aligned = batch[len(batch) - len(shape) :]
     return tuple(as_index(loop) if extent != 1 else ZERO for loop, extent in zip(aligned, shape))
@@ -266,87 +266,3 @@ def conv_weight_grad(c: Context) -> list[Nest]:
     outer = (channel, ic, *taps)
     products = accumulate(acc, (batch, *points), pixel, c.read(1, batch, channel, *points), _product(c))
     return [c.nest(outer, *products, store(c.out, outer, value_of(acc)), scratch=(acc,))]
-
-
-# ---- attention -------------------------------------------------------------------------------------------------------
-
-
-def _attendable(node: Node) -> Verdict:
-    if node.types[0].dtype not in ("f32", "f64"):
-        return no(f"attention computes with f32 and f64, not {node.types[0].dtype}")
-    return yes()
-
-
-@lowering("attention", check=_attendable)
-def attention(c: Context) -> list[Nest]:
-    """One row of scores per query stays in scratch: scores, their largest, exponentials and their sum, times V.
-
-    A row in which nothing may be attended to gives zeros, as eager does.
-    """
-    q, k = c.node.inputs[0].shape, c.node.inputs[1].shape
-    batch, query = c.loops("b", c.node.shape[:-2]), parallel("l", q[-2])
-    heads = tuple(_head(loop, extent) for loop, extent in zip(batch, _aligned(k, len(batch))))
-    acc, high, total, scale, out = (c.scratch(name, c.dtype) for name in ("dot", "high", "total", "scale", "acc"))
-    row = c.scratch("row", c.dtype, (k[-2],))
-
-    key, e = parallel("s", k[-2]), reducing("e", q[-1])
-    queries = c.read(0, *_stretched(batch, q[:-2]), query, e)
-    keys = c.read(1, *heads[len(heads) - len(k) + 2 :], key, e)
-    scores = Nest((key,), (*accumulate(acc, (e,), queries, keys), _score(c, row, acc, batch, query, key)), (acc,))
-
-    largest, each = reducing("sm", k[-2]), reducing("se", k[-2])
-    top = value_of(high)
-    finite = apply("where", apply("eq", top, Const(-inf, c.dtype)), zero(c.dtype), top)
-    exponential = apply("exp_nonpositive", apply("sub", Load(row, (as_index(each),)), top))
-
-    v = c.node.inputs[2].shape
-    values = tuple(_head(loop, extent) for loop, extent in zip(batch, _aligned(v, len(batch))))
-    column, j = parallel("ev", v[-1]), reducing("j", k[-2])
-    weighted = accumulate(
-        out, (j,), Load(row, (as_index(j),)), c.read(2, *values[len(values) - len(v) + 2 :], j, column)
-    )
-    empty = apply("eq", value_of(total), zero(c.dtype))
-    inverse = apply("where", empty, zero(c.dtype), apply("reciprocal", value_of(total)))
-    result = apply("mul", value_of(out), value_of(scale))
-    return [
-        c.nest(
-            (*batch, query),
-            scores,
-            store(high, (), Const(-inf, c.dtype)),
-            Nest((largest,), (store(high, (), Load(row, (as_index(largest),)), "max"),)),
-            store(high, (), finite),
-            store(total, (), zero(c.dtype)),
-            Nest((each,), (store(row, (each,), exponential), store(total, (), Load(row, (as_index(each),)), "sum"))),
-            store(scale, (), inverse),
-            Nest((column,), (*weighted, store(c.out, (*batch, query, column), result)), (out,)),
-            scratch=(row, high, total, scale),
-        )
-    ]
-
-
-def _aligned(shape: Shape, rank: int) -> Shape:
-    """Batch extents of an attention input, filled up with ones at the front."""
-    return (*(1 for _ in range(rank - len(shape) + 2)), *shape[:-2])
-
-
-def _head(loop: Loop, extent: Extent) -> Index:
-    """Where a query's batch index reads in keys and values: equal groups of heads share one."""
-    return as_index(loop) // (loop.extent // extent) if extent not in (0, 1) else ZERO
-
-
-def _score(c: Context, row: Buffer, acc: Buffer, batch: Sequence[Loop], query: Loop, key: Loop) -> Store:
-    given = c.node.attrs["scale"]
-    scale = given if given is not None else 1 / sqrt(max(c.node.inputs[0].shape[-1], 1))
-    value = apply("mul", value_of(acc), Const(float(scale), c.dtype))
-    blocked = Const(-inf, c.dtype)
-    if len(c.node.inputs) == 4:
-        point = tuple(as_index(loop) for loop in (*batch, query, key))
-        mask = c.read(3, *broadcast(c.node, 3, point))
-        if mask.dtype == "bool":
-            value = apply("where", mask, value, blocked)
-        else:
-            value = apply("add", value, cast(mask, c.dtype))
-    if c.node.attrs["causal"]:
-        earlier = apply("le", Number(as_index(key), "i64"), Number(as_index(query), "i64"))
-        value = apply("where", earlier, value, blocked)
-    return store(row, (key,), value)

@@ -10,9 +10,9 @@ from math import prod
 from strop.core.extents import Extent, SymbolicExtent
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
-from strop.loops.index import Index
+from strop.loops.index import Index, flatten
 from strop.loops.ir import Const, Expr, Guard, Loop, Nest, Number, neutral
-from strop.loops.lower import Context, as_index, extent_value, lowering, store
+from strop.loops.lower import Context, as_index, extent_value, lowering, store, zero
 from strop.loops.lower.concat_pad import guarded
 from strop.loops.lower.contractions import SPACE, inside, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply, cast
@@ -121,6 +121,61 @@ def _overlap(first: Index, size: int, low: Extent, high: Extent) -> Expr | Exten
 def max_pool(c: Context) -> list[Nest]:
     batch, points = outer_loops(c)
     return _pool(c, "max", _windows(c, points, c.node.attrs["dilation"]), batch, points)
+
+
+def _counted(node: Node) -> Verdict:
+    """Positions are counted in 32 bits, of which vectors hold as many as of elements."""
+    if node.types[0].dtype == "i64" and prod(node.inputs[0].shape[-_space(node) :]) >= 1 << 31:
+        return no("a channel has 2³¹ elements or more")
+    return checked(node)
+
+
+@lowering("max_pool_indices", check=_counted)
+def max_pool_indices(c: Context) -> list[Nest]:
+    """The least position that holds the maximum, or NaN. Padding holds -∞ and is no position."""
+    batch, points = outer_loops(c)
+    extents = c.node.inputs[0].shape[-len(points) :]
+    windows = _windows(c, points, c.node.attrs["dilation"])
+    places = [window.place for window in windows]
+    dtype = c.node.inputs[0].dtype
+    first = c.scratch("first", "i32")
+    x = guarded(c.read(0, *batch, *places), tuple(g for w in windows for g in w.guards), neutral("max", dtype))
+    hit = apply("or", apply("eq", x, c.read(1, *batch, *points)), apply("ne", x, x))
+    for guard in (guard for window in windows for guard in window.guards):
+        hit = apply("and", hit, apply("ge", Number(guard.index, "i32"), Const(0, "i32")))
+        hit = apply("and", hit, apply("lt", Number(guard.index, "i32"), extent_value(guard.extent, "i32")))
+    nowhere = Const(neutral("min", "i32"), "i32")
+    position = apply("where", hit, Number(flatten(tuple(places), extents), "i32"), nowhere)
+    search = Nest(tuple(w.tap for w in windows), (store(first, (), position, "min"),))
+    result = store(c.out, (*batch, *points), cast(value_of(first), "i64"))
+    return [c.nest((*batch, *points), store(first, (), nowhere), search, result, scratch=(first,))]
+
+
+@lowering("max_pool_backward", check=checked_float)
+def max_pool_backward(c: Context) -> list[Nest]:
+    """As a gather: each element sums up over the windows that it may be the maximum of, ⌊dilation·(k-1)/stride⌋ + 1 per
+    dimension. Where that is one, there is nothing to sum up."""
+    attrs = c.node.attrs
+    batch, points = outer_loops(c)
+    windows: list[Loop] = []
+    places: list[Index] = []
+    for axis, point, size, stride, (before, _), spread in zip(
+        SPACE[len(points)], points, attrs["kernel"], attrs["stride"], attrs["padding"], attrs["dilation"]
+    ):
+        windows.append(reducing(f"k{axis}", spread * (size - 1) // stride + 1))
+        last = (as_index(point) + before) // stride
+        places.append(last - as_index(windows[-1]) if windows[-1].extent > 1 else last)
+    guards = inside(*zip(places, c.node.inputs[0].shape[-len(points) :]))
+    here = Number(flatten(tuple(map(as_index, points)), c.node.shape[-len(points) :]), "i64")
+    chosen = apply("eq", guarded(c.read(1, *batch, *places), guards, -1), here)
+    dy = guarded(c.read(0, *batch, *places), guards, 0)
+    value = apply("where", chosen, dy, zero(c.dtype))
+    loops = (*batch, *points)
+    if all(window.extent == 1 for window in windows):
+        return [c.nest(loops, store(c.out, loops, value))]
+    acc = c.scratch("acc", c.dtype)
+    total = Nest(tuple(windows), (store(acc, (), value, "sum"),))
+    return [c.nest(loops, store(acc, (), zero(c.dtype)), total, store(c.out, loops, value_of(acc)), scratch=(acc,))]
 
 
 @lowering("avg_pool", check=checked_float)

@@ -102,6 +102,35 @@ def attention(
     return F.scaled_dot_product_attention(q, k, v, mask, 0.0, causal, scale=scale, enable_gqa=gqa)
 
 
+@means("attention_forward")
+def attention_forward(
+    node: Node, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float, causal: bool
+) -> tuple[Tensor, ...]:
+    added = _added(mask, q.dtype)
+    out, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        q, k, v, 0.0, causal, attn_mask=added, scale=scale
+    )
+    return out, logsumexp.to(q.dtype)
+
+
+@means("attention_backward")
+def attention_backward(
+    node: Node, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor,
+    mask: Tensor | None = None, *, scale: float, causal: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    made: tuple[Tensor, ...] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        dout, q, k, v, out, logsumexp, 0.0, causal, attn_mask=_added(mask, q.dtype), scale=scale
+    )
+    return made
+
+
+def _added(mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """A mask as numbers that are added to scores."""
+    if mask is None or mask.dtype is not torch.bool:
+        return mask
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -torch.inf)
+
+
 @means("lstm")
 def lstm(
     node: Node, x: Tensor, h: Tensor, c: Tensor, *weights: Tensor, layers: int, bidirectional: bool, batch_first: bool,

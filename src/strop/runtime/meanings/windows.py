@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -34,6 +35,26 @@ def max_pool(
     even = [before for before, _ in padding]
     result = functions[len(kernel)](x, list(kernel), list(stride), even, list(dilation), _ceil_mode(node, x))
     return _tensor(result)
+
+
+@means("max_pool_indices")
+def max_pool_indices(
+    node: Node, x: Tensor, y: Tensor, kernel: Sequence[int], stride: Sequence[int],
+    padding: Sequence[tuple[int, int]], dilation: Sequence[int],
+) -> Tensor:  # fmt: skip
+    even = [before for before, _ in padding]
+    pool = {2: torch.ops.aten.max_pool2d_with_indices, 3: torch.ops.aten.max_pool3d_with_indices}[len(kernel)]
+    return _tensor(pool(x, list(kernel), list(stride), even, list(dilation), _ceil_mode(node, x))[1])
+
+
+@means("max_pool_backward")
+def max_pool_backward(
+    node: Node, dy: Tensor, indices: Tensor, kernel: Sequence[int], stride: Sequence[int],
+    padding: Sequence[tuple[int, int]], dilation: Sequence[int],
+) -> Tensor:  # fmt: skip
+    space = -len(kernel)
+    flat = dy.new_zeros((*node.shape[:space], prod(node.shape[space:])))
+    return flat.scatter_add_(-1, indices.flatten(space), dy.flatten(space)).reshape(node.shape)
 
 
 @means("avg_pool")

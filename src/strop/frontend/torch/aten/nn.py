@@ -147,7 +147,8 @@ def convolution_backward(
         reach = [(o - 1) * s - sum(p) + d * (k - 1) + 1 for o, s, p, d, k in
                  zip(dy.shape[2:], strides, pads, dilations, weight.shape[2:])]  # fmt: skip
         rest = (0,) * space if transposed else tuple(have - r for have, r in zip(x.shape[2:], reach))
-        made[0] = b.node("conv", (dy, weight), x.type, **back, transposed=not transposed, output_padding=rest)
+        how = {**back, "padding": _exact_pads(dy, x, weight, back)} if transposed else back
+        made[0] = b.node("conv", (dy, weight), x.type, **how, transposed=not transposed, output_padding=rest)
     if mask[1]:
         of = (dy, x) if transposed else (x, dy)
         made[1] = b.node("conv_weight_grad", of, weight.type, kernel=tuple(weight.shape[2:]), **back)
@@ -155,6 +156,16 @@ def convolution_backward(
         dims = tuple(dim for dim in range(space + 2) if dim != 1)
         made[2] = b.node("sum", (dy,), Type(dy.dtype, (dy.shape[1],)), dims=dims, keepdim=False)
     return tuple(made)
+
+
+def _exact_pads(dy: Node, x: Node, weight: Node, back: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    """Padding with which a convolution has as many points as x: an output padding of a stride or more adds none."""
+    pads = []
+    for have, points, k, s, (before, after), d in zip(
+        dy.shape[2:], x.shape[2:], weight.shape[2:], back["stride"], back["padding"], back["dilation"]
+    ):
+        pads.append((before, min(after, (points - 1) * s + d * (k - 1) + 1 - have - before)))
+    return tuple(pads)
 
 
 # normalisation
@@ -322,7 +333,27 @@ def attention_flash(
     b: Builder, q: Node, k: Node, v: Node, dropout: float = 0.0, causal: bool = False, mask: Node | None = None,
     scale: float | None = None,
 ) -> tuple[Node, ...]:  # fmt: skip
-    return _with_unused(b, _attention(b, q, k, v, mask, dropout, causal, scale, False))
+    out = _attention(b, q, k, v, mask, dropout, causal, scale, False)
+    if not b.call.used - {0}:
+        return _with_unused(b, out)
+    whole = b.node("attention_forward", out.inputs, out.type, Type(out.dtype, out.shape[:-1]),
+                   scale=out.attrs["scale"], causal=out.attrs["causal"])  # fmt: skip
+    return tuple(b.node("item", (whole,), type, index=i) for i, type in enumerate(whole.types))
+
+
+@aten("_scaled_dot_product_flash_attention_for_cpu_backward")
+def attention_flash_backward(
+    b: Builder, dout: Node, q: Node, k: Node, v: Node, out: Node, logsumexp: Node, dropout: float, causal: bool,
+    mask: Node | None = None, scale: float | None = None,
+) -> tuple[Node, ...]:  # fmt: skip
+    if dropout > 0:
+        raise Unfit("attention with dropout draws random numbers")
+    if any(x.shape[:-2] != q.shape[:-2] for x in (k, v)):
+        raise Unfit("attention whose batch dimensions broadcast")
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    inputs = [dout, q, k, v, out, logsumexp, *([] if mask is None else [_mask(b, mask, q.dtype)])]
+    whole = b.node("attention_backward", inputs, q.type, k.type, v.type, scale=scale, causal=bool(causal))
+    return tuple(b.node("item", (whole,), type, index=i) for i, type in enumerate(whole.types))
 
 
 def _attention(

@@ -35,9 +35,15 @@ def dropout(b: Builder, x: Node, p: float, train: bool) -> Node:
 
 @aten("native_dropout")
 def native_dropout(b: Builder, x: Node, p: float, train: bool | None) -> tuple[Node, ...]:
-    if train is not False:
-        raise Unfit("dropout in training draws random numbers")
-    return x, b.full(True, "bool", x.shape)
+    """Only the mask is drawn in the library. A probability of 0 draws, too.
+
+    What is dropped is multiplied by 0, as in eager mode: NaN and infinities stay NaN.
+    """
+    if train is False:
+        return x, b.full(True, "bool", x.shape)
+    mask = b.mask(1 - p)
+    scale = 1 / (1 - p) if p < 1 else 0.0
+    return b.mul(b.mul(x, b.cast(mask, x.dtype)), scale), mask
 
 
 # reshapes

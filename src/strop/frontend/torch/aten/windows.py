@@ -42,10 +42,12 @@ def max_pool(
 def max_pool_with_indices(
     b: Builder, x: Node, kernel: Sizes, stride: Sizes = (), padding: Sizes = 0, dilation: Sizes = 1, ceil: bool = False
 ) -> tuple[Node, ...]:
-    if 1 in b.call.used:
-        raise Unfit("the indices of max_pool")
     out = max_pool(b, x, kernel, stride, padding, dilation, ceil)
-    return out, out
+    if 1 not in b.call.used:
+        return out, out
+    if out.op != "max_pool":
+        raise Unfit("the indices of max_pool without a batch dimension")
+    return out, b.node("max_pool_indices", (x, out), Type("i64", out.shape), **out.attrs)
 
 
 @aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
