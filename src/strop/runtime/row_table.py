@@ -128,6 +128,9 @@ def _parallel(address: int) -> Callable[..., None]:
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)(address)
 
 
+_Job = ctypes.c_int64 * 6  # see `_take_rows`
+
+
 @dataclass(frozen=True)
 class PieceKernels:
     """Entries of one kernel, per size of piece. They are called without an arena and without scratch."""
@@ -153,17 +156,15 @@ class RowTable:
         assert len(strides) <= MOST_POINTERS
         self.words = np.zeros((rows, _HEAD + len(strides)), np.int64)
         self.counts, self.kernels, self.pointers = self.words[:, 0], self.words[:, 1:_HEAD], self.words[:, _HEAD:]
-        self._strides = np.array(strides, np.int64)
-        self._status = np.zeros(1, np.int64)
-        self._runtime = np.zeros(TABLE, np.int64)
-        self._runtime[STATUS] = self._status.ctypes.data
+        steps, status, runtime = np.array(strides, np.int64), np.zeros(1, np.int64), np.zeros(TABLE, np.int64)
+        runtime[STATUS] = status.ctypes.data
+        self._kept = steps, status, runtime  # the job points to them
+        self._job = self.words.ctypes.data, self.words.shape[1], rows, steps.ctypes.data, runtime.ctypes.data
 
     def run(self, threads: int = 1) -> None:
         """Do every row."""
-        rows, words = self.words.shape
-        job = (ctypes.c_int64 * 6)(
-            0, self.words.ctypes.data, words, rows, self._strides.ctypes.data, self._runtime.ctypes.data
-        )
+        rows = len(self.words)
+        job = _Job(0, *self._job)
         take = _take_rows()
         team = pool() if threads > 1 and rows > 1 else None
         if team is None:

@@ -35,14 +35,14 @@ class FusedOptimizer(Optimizer):
         self._early: dict[int, tuple[Tensor, NativeStep]] = {}  # with `in_backward`: one for each parameter, by its id
         self._watch_gradients()
 
-    @torch.no_grad()
     def _step(self, closure: Closure | None = None) -> Any:
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        places = [(i, p) for i, group in enumerate(self.param_groups) for p in group["params"]]
-        self.grad_norm = self._native.run(self, places, self._own_step)
+        parameters = [group["params"] for group in self.param_groups]
+        with torch.no_grad():
+            self.grad_norm = self._native.run(self, parameters, self._own_step)
         return loss
 
     def _own_step(self) -> None:
@@ -64,9 +64,8 @@ class FusedOptimizer(Optimizer):
 
     @torch.no_grad()
     def _update_early(self, p: Tensor) -> None:
-        group = next((i for i, g in enumerate(self.param_groups) if any(p is one for one in g["params"])), None)
-        if group is not None:
-            self._early[id(p)][1].run(self, [(group, p)], self._own_step)
+        parameters = [[p] if any(p is one for one in group["params"]) else [] for group in self.param_groups]
+        self._early[id(p)][1].run(self, parameters, self._own_step)
 
     # ---- what Optimizer does beside steps ----
 

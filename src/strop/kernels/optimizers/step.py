@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress
 from math import sqrt
+from operator import is_
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +21,6 @@ from strop.kernels.optimizers.rules import Rules, Scalars
 from strop.kernels.optimizers.table import Kernel, Member, UpdateTable, alike, overlapping, unsuitable
 
 ZeroGrad = Literal["keep", "none"]
-_NO_STATE: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -37,120 +38,113 @@ class NativeStep:
     def __init__(self, rules: Rules, settings: Settings, journal: Journal) -> None:
         self.rules, self.settings, self.journal = rules, settings, journal
         self._told: set[str] = set()
-        self._kernels: list[tuple[int, Kernel | str]] = []
-        self._parameters: list[Tensor] = []
-        self._members: list[Member] = []
-        self._natives: list[Tensor] = []  # the parameters of the members
-        self._held: list[tuple[Tensor, str]] = []  # parameters with the names of their state
-        self._others: list[tuple[Tensor, int]] = []  # that may become members, with their groups
+        self._kernels: list[Kernel | str] = []  # by group
+        self._parameters: list[list[Tensor]] = []  # by group
+        self._natives: list[Tensor] = []  # what the table updates
+        self._waiting: list[Tensor] = []  # without a gradient that native code can read, so far
         self._refused: list[Tensor] = []
-        self._addresses: list[int] = []
+        self._held: list[tuple[Tensor, Sequence[str]]] = []  # names of the state of native parameters
+        self._places: list[Any] = []
+        self._fresh = False
         self._scalars: Scalars | None = None
         self._table: UpdateTable | None = None
 
-    def run(self, optimizer: Optimizer, places: Sequence[tuple[int, Tensor]], own: Callable[[], object]) -> float | None:
-        """One step of the parameters at `places` (with their groups); `own` is PyTorch's. The norm of the gradients,
-        where they are clipped by it."""
-        rest = self._prepare(optimizer, places)
-        grads = [p.grad for p in self._natives]
-        fit = [g is not None and alike(g, p) for g, p in zip(grads, self._natives)]
-        if self.settings.zero_grad == "keep" and self._natives:
-            shared = overlapping([g for g, fits in zip(grads, fit) if g is not None and fits])
-            for number, i in enumerate([i for i, fits in enumerate(fit) if fits]):
-                fit[i] = number not in shared
-        misfits = [p for p, g, fits in zip(self._natives, grads, fit) if g is not None and not fits]
-        if misfits:
-            self._tell(Counter({"a gradient is sparse, shared or does not lie in memory as its parameter": len(misfits)}))
-        rest += misfits
+    def run(
+        self, optimizer: Optimizer, parameters: Sequence[Sequence[Tensor]], own: Callable[[], object]
+    ) -> float | None:
+        """One step of parameters, which are given by group; `own` is PyTorch's. The norm of the gradients, where they
+        are clipped by it."""
+        rest = self._prepare(optimizer, parameters)
+        natives, table = self._natives, self._table
+        grads = [p.grad for p in natives]
+        fit = self._readable(grads, natives)
+        if not all(fit):
+            misfits = [p for p, g, fits in zip(natives, grads, fit) if g is not None and not fits]
+            self._tell(Counter({_UNFIT: len(misfits)} if misfits else ()))
+            rest += misfits
         present = np.array(fit, np.bool_)
-        table = self._table
         if table is not None:
-            table.take_gradients([g.data_ptr() if g is not None and f else 0 for g, f in zip(grads, fit)], present)
+            table.take_gradients([g.data_ptr() if g is not None else 0 for g in compress(grads, fit)], present)
         norm, factor = self._clip(rest)
         if rest:
             _others_hidden(optimizer, rest, own)
         if table is not None and self._scalars is not None:
             self._scalars.write(optimizer.param_groups, factor, present)
             table.update()
-            changed = [p for p, fits in zip(self._natives, fit) if fits]
+            torch.autograd.graph.increment_version(compress(natives, fit))
             if self.settings.zero_grad == "keep":
-                changed += [g for g, fits in zip(grads, fit) if g is not None and fits]
-            torch.autograd.graph.increment_version(changed)
-            if any(member.fresh for member in self._members):
-                self._kernels = []  # their scalars are others from now on
-        self._zero([p for _, p in places], rest)
+                torch.autograd.graph.increment_version(compress(grads, fit))  # type: ignore[arg-type]
+            if self._fresh:
+                self._kernels = []  # the tables are made anew: scalars are others after the first update
+        if self.settings.zero_grad is not None:
+            self._zero(parameters, rest)
         return norm
 
     # ---- tables ----
 
-    def _prepare(self, optimizer: Optimizer, places: Sequence[tuple[int, Tensor]]) -> list[Tensor]:
+    def _prepare(self, optimizer: Optimizer, parameters: Sequence[Sequence[Tensor]]) -> list[Tensor]:
         """Tables for the parameters as they are now; those that PyTorch is to update."""
-        groups = optimizer.param_groups
-        kernels = [(len(group["params"]), self.rules.kernel(optimizer, group)) for group in groups]
-        parameters = [p for _, p in places]
-        same = len(parameters) == len(self._parameters) and all(map(_is, parameters, self._parameters))
-        if not same or kernels != self._kernels or self._addresses != self._found(optimizer):
-            self._build(optimizer, places, kernels)
-        elif any(p.grad is not None and alike(p.grad, p) for p, _ in self._others):
-            self._build(optimizer, places, kernels)
-        rest = [p for p in self._refused if p.grad is not None]
-        unfit = [p for p, _ in self._others if p.grad is not None]
+        kernels = [self.rules.kernel(optimizer, group) for group in optimizer.param_groups]
+        same = kernels == self._kernels and len(parameters) == len(self._parameters)
+        same = same and all(_identical(now, known) for now, known in zip(parameters, self._parameters))
+        if not same or self._places != self._found(optimizer):
+            self._build(optimizer, parameters, kernels)
+        elif any(p.grad is not None and alike(p.grad, p) for p in self._waiting):
+            self._build(optimizer, parameters, kernels)
+        unfit = [p for p in self._waiting if p.grad is not None]
         if unfit:
-            self._tell(Counter({"a gradient is sparse or does not lie in memory as its parameter": len(unfit)}))
-        return rest + unfit
+            self._tell(Counter({_UNFIT: len(unfit)}))
+        return [*unfit, *(p for p in self._refused if p.grad is not None)]
 
-    def _found(self, optimizer: Optimizer) -> list[int]:
-        """Addresses and sizes of parameters and state; empty where some state is not there."""
+    def _found(self, optimizer: Optimizer) -> list[Any]:
+        """Sizes and addresses of parameters and their state; nothing where state is missing."""
         state = optimizer.state
         try:
             return [
-                *[p.data_ptr() for p in self._natives],
-                *[p.numel() for p in self._natives],
-                *[state.get(p, _NO_STATE)[name].data_ptr() for p, name in self._held],
+                [*map(Tensor.data_ptr, self._natives)],
+                [*map(Tensor.numel, self._natives)],
+                [[held[name].data_ptr() for name in names] for p, names in self._held if (held := state.get(p))],
             ]
         except (KeyError, AttributeError):
-            return [0]
+            return []
 
     def _build(
-        self,
-        optimizer: Optimizer,
-        places: Sequence[tuple[int, Tensor]],
-        kernels: list[tuple[int, Kernel | str]],
+        self, optimizer: Optimizer, parameters: Sequence[Sequence[Tensor]], kernels: list[Kernel | str]
     ) -> None:
-        self._kernels, self._parameters = kernels, [p for _, p in places]
-        self._refused, self._others = [], []
+        self._kernels, self._parameters = kernels, [list(group) for group in parameters]
+        self._refused, self._waiting = [], []
         reasons: Counter[str] = Counter()
         members: list[Member] = []
-        twice = {p for p, times in Counter(map(id, self._parameters)).items() if times > 1}
-        for group, p in places:
-            kernel = kernels[group][1]
-            reason = kernel if isinstance(kernel, str) else unsuitable(p)
-            if id(p) in twice:
-                reason = "a parameter occurs twice"
-            if reason:
-                self._refused.append(p)
-                reasons[reason] += 1
-            elif p.grad is None or not alike(p.grad, p):
-                self._others.append((p, group))
-            else:
-                assert not isinstance(kernel, str)
-                members.append(self.rules.member(optimizer, p, group, (*kernel, *self._flags(optimizer, group))))
-        tensors = [(i, t) for i, member in enumerate(members) for t in (member.parameter, *member.buffers)]
-        shared = {tensors[position][0] for position in overlapping([t for _, t in tensors])}
-        refused = {i: reason for i, m in enumerate(members) if (reason := _state_fault(m) or _SHARED * (i in shared))}
-        self._refused += [members[i].parameter for i in refused]
-        reasons.update(refused.values())
-        self._members = [member for i, member in enumerate(members) if i not in refused]
+        everything = [*chain.from_iterable(parameters)]
+        times = Counter(map(id, everything))
+        readable = {*map(id, compress(everything, self._readable([p.grad for p in everything], everything)))}
+        for i, (group, kernel) in enumerate(zip(parameters, kernels)):
+            for p in group:
+                reason = kernel if isinstance(kernel, str) else unsuitable(p)
+                if times[id(p)] > 1:
+                    reason = "a parameter occurs twice"
+                if isinstance(kernel, str) or reason:
+                    self._refused.append(p)
+                    reasons[reason] += 1
+                elif id(p) not in readable:
+                    self._waiting.append(p)
+                else:
+                    members.append(self.rules.member(optimizer, p, i, (*kernel, *self._flags(optimizer, i))))
+        faults = _state_faults(members)
+        self._refused += [members[i].parameter for i in faults]
+        reasons.update(faults.values())
+        members = [member for i, member in enumerate(members) if i not in faults]
         try:
-            self._scalars = self.rules.scalars(self._members, len(optimizer.param_groups))
-            self._table = UpdateTable(self._members, self._scalars.addresses)
+            self._scalars = self.rules.scalars(members, len(optimizer.param_groups))
+            self._table = UpdateTable(members, self._scalars.addresses)
         except Problem as problem:
-            self._refused += [member.parameter for member in self._members]
-            reasons[problem.message] += len(self._members)
-            self._members, self._scalars, self._table = [], None, None
-        self._natives = [member.parameter for member in self._members]
-        self._held = [(m.parameter, name) for m in self._members for name in self.rules.held(m)]
-        self._addresses = self._found(optimizer)
+            self._refused += [member.parameter for member in members]
+            reasons[problem.message] += len(members)
+            members, self._scalars, self._table = [], None, None
+        self._natives = [member.parameter for member in members]
+        self._held = [(m.parameter, names) for m in members if (names := self.rules.held(m))]
+        self._fresh = any(member.fresh for member in members)
+        self._places = self._found(optimizer)
         self._tell(reasons)
 
     def _flags(self, optimizer: Optimizer, group: int) -> tuple[bool, bool]:
@@ -162,7 +156,7 @@ class NativeStep:
         for reason, count in reasons.items():
             if reason not in self._told:
                 self._told.add(reason)
-                told = f"PyTorch's own step updates {count} of {len(self._parameters)} parameters: {reason}"
+                told = f"PyTorch's own step updates {count} of {sum(map(len, self._parameters))} parameters: {reason}"
                 self.journal.warn("fallback", "fuse_optimizer", told)
 
     # ---- gradients ----
@@ -185,31 +179,62 @@ class NativeStep:
             gradient.mul_(factor)
         return norm, factor
 
-    def _zero(self, parameters: Sequence[Tensor], rest: Sequence[Tensor]) -> None:
+    def _readable(self, grads: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[bool]:
+        """Which gradients native code can read: not those that share memory and would be read after they were zeroed."""
+        fit = _fitting(grads, parameters)
+        if self.settings.zero_grad != "keep":
+            return fit
+        where = [i for i, fits in enumerate(fit) if fits]
+        shared = {where[i] for i in overlapping([g for g, fits in zip(grads, fit) if g is not None and fits])}
+        return [fits and i not in shared for i, fits in enumerate(fit)]
+
+    def _zero(self, parameters: Sequence[Sequence[Tensor]], rest: Sequence[Tensor]) -> None:
         """Native code has zeroed the gradients that it has read."""
         if self.settings.zero_grad == "none":
-            for p in parameters:
+            for p in chain.from_iterable(parameters):
                 p.grad = None
-        elif self.settings.zero_grad == "keep":
+        else:
             for p in rest:
                 if p.grad is not None:
                     p.grad.detach_().zero_()
 
 
-_SHARED = "parameters or their state share memory"
+_UNFIT = "a gradient is sparse, shared, or does not lie in memory as its parameter"
 
 
-def _is(a: object, b: object) -> bool:
-    return a is b
+_dtype: Any = Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
-def _state_fault(member: Member) -> str:
-    if not all(alike(buffer, member.parameter) for buffer in member.buffers):
-        return "state does not lie in memory as its parameter"
-    step = member.step
-    if step is not None and (step.dtype is not torch.float32 or not step.is_cpu or step.numel() != 1):
-        return f"a step is counted in {str(step.dtype).removeprefix('torch.')} on the device {step.device}"
-    return ""
+def _identical(now: Sequence[Tensor], known: Sequence[Tensor]) -> bool:
+    return len(now) == len(known) and all(map(is_, now, known))
+
+
+def _fitting(grads: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[bool]:
+    """Which gradients are there and lie in memory as their parameters do; most often all, which is found quickly."""
+    try:
+        if (
+            {*map(type, grads)} <= {Tensor}
+            and {*map(_dtype, grads)} <= {torch.float32}
+            and [*map(Tensor.stride, grads)] == [*map(Tensor.stride, parameters)]  # type: ignore[arg-type]
+        ):
+            return [True] * len(grads)
+    except RuntimeError:  # a layout without strides
+        pass
+    return [g is not None and alike(g, p) for g, p in zip(grads, parameters)]
+
+
+def _state_faults(members: Sequence[Member]) -> dict[int, str]:
+    """Why native code cannot update members after all."""
+    tensors = [(i, t) for i, member in enumerate(members) for t in (member.parameter, *member.buffers)]
+    shared = {tensors[position][0] for position in overlapping([t for _, t in tensors])}
+    found = dict.fromkeys(shared, "parameters or their state share memory")
+    for i, member in enumerate(members):
+        step = member.step
+        if not all(alike(buffer, member.parameter) for buffer in member.buffers):
+            found[i] = "state does not lie in memory as its parameter"
+        elif step is not None and (step.dtype is not torch.float32 or not step.is_cpu or step.numel() != 1):
+            found[i] = f"a step is counted in {str(step.dtype).removeprefix('torch.')} on the device {step.device}"
+    return found
 
 
 def _others_hidden(optimizer: Optimizer, shown: Sequence[Tensor], own: Callable[[], object]) -> None:

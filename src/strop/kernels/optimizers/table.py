@@ -69,16 +69,18 @@ def alike(tensor: Tensor, parameter: Tensor) -> bool:
 
 def overlapping(tensors: Sequence[Tensor]) -> set[int]:
     """Positions of dense tensors that share memory with another one of them."""
-    order = sorted(range(len(tensors)), key=lambda i: tensors[i].data_ptr())
+    starts = np.array([tensor.data_ptr() for tensor in tensors], np.int64)
+    ends = starts + np.array([tensor.nbytes for tensor in tensors], np.int64)
+    order = np.argsort(starts, kind="stable")
+    reached = np.maximum.accumulate(ends[order][:-1])
+    if (reached <= starts[order][1:]).all():
+        return set()
     found: set[int] = set()
-    last, end = -1, 0
-    for i in order:
-        start = tensors[i].data_ptr()
-        stop = start + tensors[i].numel() * tensors[i].element_size()
-        if start < end and stop > start:
-            found |= {i, last}
-        if stop > end:
-            last, end = i, stop
+    for i in range(len(tensors)):
+        meets = (starts < ends[i]) & (starts[i] < ends)
+        meets[i] = False
+        if meets.any():
+            found.add(i)
     return found
 
 
@@ -130,10 +132,11 @@ class UpdateTable:
         return torch.get_num_threads() if self.elements >= PARALLEL_ELEMENTS else 1
 
     def take_gradients(self, addresses: Sequence[int], present: NDArray[np.bool_]) -> None:
-        """Where the gradient of each member is in this step; those that are not present are left out."""
-        at = np.array(addresses, np.int64)
+        """Where the gradients of those members are that have one in this step; the others are left out."""
+        at = np.zeros(len(present), np.int64)
+        at[present] = addresses
         self._rows.pointers[:, 1] = at[self._owner] + self._offset
-        self._rows.counts[:] = self._size if present.all() else self._size * present[self._owner]
+        self._rows.counts[:] = self._size * present[self._owner]
 
     def square_sum(self) -> float:
         """Of all elements of the gradients."""
