@@ -1,7 +1,7 @@
 """PyTorch's optimizers with a step that is one native pass over all parameters.
 
-    optimizer = strop.fuse_optimizer(torch.optim.AdamW(model.parameters(), lr=3e-4))
-    optimizer = strop.fuse_optimizer(optimizer, clip_grad_norm=1.0, zero_grad="none")
+optimizer = strop.fuse_optimizer(torch.optim.AdamW(model.parameters(), lr=3e-4))
+optimizer = strop.fuse_optimizer(optimizer, clip_grad_norm=1.0, zero_grad="none")
 """
 
 from __future__ import annotations

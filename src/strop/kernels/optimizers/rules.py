@@ -37,16 +37,16 @@ class Rules(Protocol):
         """The kernel of a group's parameters, without what all kernels are told, or why there is none."""
 
     def member(self, optimizer: Optimizer, parameter: Tensor, group: int, kernel: Kernel) -> Member:
-        """A parameter that has a gradient, with its state, which is made if there is none."""
+        """A parameter that has a gradient, with its state, which is made if there is none. State that has to be what
+        the first update makes it is `fresh`, and not the optimizer's before that."""
+
+    def keep(self, optimizer: Optimizer, fresh: Sequence[Member]) -> None:
+        """Give the optimizer the state that was fresh before an update."""
 
     def held(self, member: Member) -> Sequence[str]:
         """The names of its state in the optimizer, the step included."""
 
     def scalars(self, members: Sequence[Member], groups: int) -> Scalars: ...
-
-
-def _single(group: Group, parameter: Tensor) -> dict[str, Any]:
-    return {**group, "params": [parameter]}
 
 
 class AdamRules:
@@ -62,9 +62,13 @@ class AdamRules:
     def member(self, optimizer: Optimizer, parameter: Tensor, group: int, kernel: Kernel) -> Member:
         assert isinstance(optimizer, Adam | AdamW)
         lists: list[list[Tensor]] = [[] for _ in range(6)]
-        optimizer._init_group(_single(optimizer.param_groups[group], parameter), *lists)
+        alone = {**optimizer.param_groups[group], "params": [parameter]}
+        optimizer._init_group(alone, *lists)  # type: ignore[no-untyped-call]
         _, _, (first,), (second,), _, (step,) = lists
         return Member(parameter, group, kernel, (first, second), step)
+
+    def keep(self, optimizer: Optimizer, fresh: Sequence[Member]) -> None:
+        """There is none: averages start at zero."""
 
     def held(self, member: Member) -> Sequence[str]:
         return "exp_avg", "exp_avg_sq", "step"
@@ -111,11 +115,15 @@ class SgdRules:
     def member(self, optimizer: Optimizer, parameter: Tensor, group: int, kernel: Kernel) -> Member:
         if optimizer.param_groups[group]["momentum"] == 0:
             return Member(parameter, group, kernel, ())
-        state = optimizer.state[parameter]
-        fresh = state.get("momentum_buffer") is None
-        if fresh:
-            state["momentum_buffer"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
-        return Member(parameter, group, kernel, (state["momentum_buffer"],), fresh=fresh)
+        buffer = optimizer.state[parameter].get("momentum_buffer")
+        if buffer is None:
+            made = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+            return Member(parameter, group, kernel, (made,), fresh=True)
+        return Member(parameter, group, kernel, (buffer,))
+
+    def keep(self, optimizer: Optimizer, fresh: Sequence[Member]) -> None:
+        for member in fresh:
+            optimizer.state[member.parameter]["momentum_buffer"] = member.buffers[0]
 
     def held(self, member: Member) -> Sequence[str]:
         return ("momentum_buffer",) if member.buffers else ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, compress
 from math import sqrt
 from operator import is_
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ class NativeStep:
         self._refused: list[Tensor] = []
         self._held: list[tuple[Tensor, Sequence[str]]] = []  # names of the state of native parameters
         self._places: list[Any] = []
-        self._fresh = False
+        self._fresh: list[Member] = []
         self._scalars: Scalars | None = None
         self._table: UpdateTable | None = None
 
@@ -75,6 +75,7 @@ class NativeStep:
             if self.settings.zero_grad == "keep":
                 torch.autograd.graph.increment_version(compress(grads, fit))  # type: ignore[arg-type]
             if self._fresh:
+                self.rules.keep(optimizer, self._fresh)
                 self._kernels = []  # the tables are made anew: scalars are others after the first update
         if self.settings.zero_grad is not None:
             self._zero(parameters, rest)
@@ -87,9 +88,8 @@ class NativeStep:
         kernels = [self.rules.kernel(optimizer, group) for group in optimizer.param_groups]
         same = kernels == self._kernels and len(parameters) == len(self._parameters)
         same = same and all(_identical(now, known) for now, known in zip(parameters, self._parameters))
-        if not same or self._places != self._found(optimizer):
-            self._build(optimizer, parameters, kernels)
-        elif any(p.grad is not None and alike(p.grad, p) for p in self._waiting):
+        same = same and self._places == self._found(optimizer)
+        if not same or any(p.grad is not None and alike(p.grad, p) for p in self._waiting):
             self._build(optimizer, parameters, kernels)
         unfit = [p for p in self._waiting if p.grad is not None]
         if unfit:
@@ -97,20 +97,19 @@ class NativeStep:
         return [*unfit, *(p for p in self._refused if p.grad is not None)]
 
     def _found(self, optimizer: Optimizer) -> list[Any]:
-        """Sizes and addresses of parameters and their state; nothing where state is missing."""
+        """Where parameters and their state are, and how parameters lie there; nothing where state is missing."""
         state = optimizer.state
         try:
             return [
                 [*map(Tensor.data_ptr, self._natives)],
                 [*map(Tensor.numel, self._natives)],
+                [p.is_contiguous() or p.stride() for p in self._natives],
                 [[held[name].data_ptr() for name in names] for p, names in self._held if (held := state.get(p))],
             ]
         except (KeyError, AttributeError):
             return []
 
-    def _build(
-        self, optimizer: Optimizer, parameters: Sequence[Sequence[Tensor]], kernels: list[Kernel | str]
-    ) -> None:
+    def _build(self, optimizer: Optimizer, parameters: Sequence[Sequence[Tensor]], kernels: list[Kernel | str]) -> None:
         self._kernels, self._parameters = kernels, [list(group) for group in parameters]
         self._refused, self._waiting = [], []
         reasons: Counter[str] = Counter()
@@ -143,7 +142,7 @@ class NativeStep:
             members, self._scalars, self._table = [], None, None
         self._natives = [member.parameter for member in members]
         self._held = [(m.parameter, names) for m in members if (names := self.rules.held(m))]
-        self._fresh = any(member.fresh for member in members)
+        self._fresh = [member for member in members if member.fresh]
         self._places = self._found(optimizer)
         self._tell(reasons)
 
@@ -180,7 +179,7 @@ class NativeStep:
         return norm, factor
 
     def _readable(self, grads: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[bool]:
-        """Which gradients native code can read: not those that share memory and would be read after they were zeroed."""
+        """Which gradients native code can read; not those that share memory, if they might be zeroed before that."""
         fit = _fitting(grads, parameters)
         if self.settings.zero_grad != "keep":
             return fit
@@ -212,12 +211,10 @@ def _identical(now: Sequence[Tensor], known: Sequence[Tensor]) -> bool:
 def _fitting(grads: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[bool]:
     """Which gradients are there and lie in memory as their parameters do; most often all, which is found quickly."""
     try:
-        if (
-            {*map(type, grads)} <= {Tensor}
-            and {*map(_dtype, grads)} <= {torch.float32}
-            and [*map(Tensor.stride, grads)] == [*map(Tensor.stride, parameters)]  # type: ignore[arg-type]
-        ):
-            return [True] * len(grads)
+        if {*map(type, grads)} <= {Tensor} and {*map(_dtype, grads)} <= {torch.float32}:
+            there = cast(Sequence[Tensor], grads)
+            if all(map(Tensor.is_contiguous, there)) and all(map(Tensor.is_contiguous, parameters)):
+                return [True] * len(grads)
     except RuntimeError:  # a layout without strides
         pass
     return [g is not None and alike(g, p) for g, p in zip(grads, parameters)]

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from strop.core.problem import Problem
 from strop.kernels import native
+from strop.runtime.program import NativeProgram
 from strop.runtime.row_table import PIECES, PieceKernels, RowTable
 
 #: elements of a row: few enough that threads share the rows of a large parameter evenly
@@ -96,7 +97,7 @@ def single(name: str) -> PieceKernels:
     return PieceKernels((_there(native.program(name, threads=1), name),) * len(PIECES))
 
 
-def _there(program: native.NativeProgram | None, name: str) -> native.NativeProgram:
+def _there(program: NativeProgram | None, name: str) -> NativeProgram:
     if program is None:
         raise Problem("STR401", f"there is no native code for `{name}`", help="the journal's fallback events say why")
     return program
