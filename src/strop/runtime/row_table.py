@@ -27,7 +27,7 @@ from strop.runtime.threads import pool
 from strop.target import host
 
 #: elements of the pieces that kernels are compiled for, from the largest to the smallest
-PIECES = (1024, 64, 1)
+PIECES = (4096, 64, 1)
 MOST_POINTERS = 8
 #: words of a row before its pointers: the number of elements, then an entry per size of piece
 _HEAD = 1 + len(PIECES)

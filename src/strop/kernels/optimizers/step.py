@@ -45,6 +45,7 @@ class NativeStep:
         self._refused: list[Tensor] = []
         self._held: list[tuple[Tensor, Sequence[str]]] = []  # names of the state of native parameters
         self._places: list[Any] = []
+        self._contiguous = True  # all native parameters
         self._fresh: list[Member] = []
         self._scalars: Scalars | None = None
         self._table: UpdateTable | None = None
@@ -57,7 +58,7 @@ class NativeStep:
         rest = self._prepare(optimizer, parameters)
         natives, table = self._natives, self._table
         grads = [p.grad for p in natives]
-        fit = self._readable(grads, natives)
+        fit = self._readable(grads, natives, self._contiguous)
         if not all(fit):
             misfits = [p for p, g, fits in zip(natives, grads, fit) if g is not None and not fits]
             self._tell(Counter({_UNFIT: len(misfits)} if misfits else ()))
@@ -142,6 +143,7 @@ class NativeStep:
             members, self._scalars, self._table = [], None, None
         self._natives = [member.parameter for member in members]
         self._held = [(m.parameter, names) for m in members if (names := self.rules.held(m))]
+        self._contiguous = all(map(Tensor.is_contiguous, self._natives))
         self._fresh = [member for member in members if member.fresh]
         self._places = self._found(optimizer)
         self._tell(reasons)
@@ -178,9 +180,11 @@ class NativeStep:
             gradient.mul_(factor)
         return norm, factor
 
-    def _readable(self, grads: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[bool]:
+    def _readable(
+        self, grads: Sequence[Tensor | None], parameters: Sequence[Tensor], contiguous: bool = False
+    ) -> list[bool]:
         """Which gradients native code can read; not those that share memory, if they might be zeroed before that."""
-        fit = _fitting(grads, parameters)
+        fit = _fitting(grads, parameters, contiguous)
         if self.settings.zero_grad != "keep":
             return fit
         where = [i for i, fits in enumerate(fit) if fits]
@@ -208,13 +212,13 @@ def _identical(now: Sequence[Tensor], known: Sequence[Tensor]) -> bool:
     return len(now) == len(known) and all(map(is_, now, known))
 
 
-def _fitting(grads: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> list[bool]:
-    """Which gradients are there and lie in memory as their parameters do; most often all, which is found quickly."""
+def _fitting(grads: Sequence[Tensor | None], parameters: Sequence[Tensor], contiguous: bool) -> list[bool]:
+    """Which gradients are there and lie in memory as their parameters do. Most often all do, which is found quickly
+    where all parameters are contiguous."""
     try:
-        if {*map(type, grads)} <= {Tensor} and {*map(_dtype, grads)} <= {torch.float32}:
-            there = cast(Sequence[Tensor], grads)
-            if all(map(Tensor.is_contiguous, there)) and all(map(Tensor.is_contiguous, parameters)):
-                return [True] * len(grads)
+        plain = contiguous and {*map(type, grads)} <= {Tensor} and {*map(_dtype, grads)} <= {torch.float32}
+        if plain and all(map(Tensor.is_contiguous, cast(Sequence[Tensor], grads))):
+            return [True] * len(grads)
     except RuntimeError:  # a layout without strides
         pass
     return [g is not None and alike(g, p) for g, p in zip(grads, parameters)]

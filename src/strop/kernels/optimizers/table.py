@@ -17,7 +17,7 @@ from strop.runtime.program import NativeProgram
 from strop.runtime.row_table import PIECES, PieceKernels, RowTable
 
 #: elements of a row: few enough that threads share the rows of a large parameter evenly
-ROW = 64 * PIECES[0]
+ROW = 16 * PIECES[0]
 #: elements from which starting a team of threads pays
 PARALLEL_ELEMENTS = 64 * 1024
 #: float32 numbers that the scalars of one update take, of which each update uses the first few: a cache line
