@@ -80,6 +80,15 @@ def test_gradients_that_share_memory_are_read_before_they_are_zeroed():
     assert not ours[0].grad.any()
 
 
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_kept_gradients_leave_the_graph_that_made_them():
+    params = parameters()
+    optimizer = strop.fuse_optimizer(torch.optim.SGD(params, lr=1e-2), zero_grad="keep")
+    sum((p**3).sum() for p in params).backward(create_graph=True)
+    optimizer.step()
+    assert not any(p.grad.requires_grad or p.grad.any() for p in params)
+
+
 def test_dropped_gradients_free_their_memory():
     params = parameters()
     optimizer = strop.fuse_optimizer(torch.optim.AdamW(params), zero_grad="none")

@@ -218,6 +218,18 @@ def test_a_grad_scaler_unscales_and_skips_as_for_torch():
     same(*found)
 
 
+def test_a_compiled_step_runs_native_code():
+    theirs, ours = parameters(), parameters()
+    optimizer = strop.fuse_optimizer(torch.optim.AdamW(ours, lr=1e-2))
+    compiled = torch.compile(optimizer.step, backend="eager")
+    plain = torch.optim.AdamW(theirs, lr=1e-2)
+    for step in range(3):
+        give_gradients(theirs, step), give_gradients(ours, step)
+        plain.step(), compiled()
+    same(ours, theirs)
+    assert optimizer.state[ours[0]]["step"] == 3
+
+
 def test_two_threads_compute_what_one_does():
     found = []
     before = torch.get_num_threads()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import partial
+from operator import is_
 from typing import Any
 
 import torch
@@ -31,7 +32,8 @@ class FusedOptimizer(Optimizer):
         self._settings, self.journal = settings, journal
         # a GradScaler then unscales gradients itself, as it does for optimizers that are not fused
         self._step_supports_amp_scaling = False
-        self._native = NativeStep(self._rules, settings, journal)
+        native = NativeStep(self._rules, settings, journal)
+        self._run = torch.compiler.disable(native.run)  # Dynamo, which Optimizer has imported, cannot trace it
         self._early: dict[int, tuple[Tensor, NativeStep]] = {}  # with `in_backward`: one for each parameter, by its id
         self._watch_gradients()
 
@@ -42,7 +44,7 @@ class FusedOptimizer(Optimizer):
                 loss = closure()
         parameters = [group["params"] for group in self.param_groups]
         with torch.no_grad():
-            self.grad_norm = self._native.run(self, parameters, self._own_step)
+            self.grad_norm = self._run(self, parameters, self._own_step)
         return loss
 
     def _own_step(self) -> None:
@@ -64,7 +66,7 @@ class FusedOptimizer(Optimizer):
 
     @torch.no_grad()
     def _update_early(self, p: Tensor) -> None:
-        parameters = [[p] if any(p is one for one in group["params"]) else [] for group in self.param_groups]
+        parameters = [[p] if any(map(partial(is_, p), group["params"])) else [] for group in self.param_groups]
         self._early[id(p)][1].run(self, parameters, self._own_step)
 
     # ---- what Optimizer does beside steps ----
@@ -78,7 +80,7 @@ class FusedOptimizer(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "_native" not in self.__dict__:  # a copy
+        if "_run" not in self.__dict__:  # a copy
             self._fuse(self._settings, Journal())
 
 

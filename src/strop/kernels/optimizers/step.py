@@ -192,14 +192,17 @@ class NativeStep:
         return [fits and i not in shared for i, fits in enumerate(fit)]
 
     def _zero(self, parameters: Sequence[Sequence[Tensor]], rest: Sequence[Tensor]) -> None:
-        """Native code has zeroed the gradients that it has read."""
+        """Native code has zeroed the gradients that it has read; none stays part of a graph."""
         if self.settings.zero_grad == "none":
             for p in chain.from_iterable(parameters):
                 p.grad = None
-        else:
-            for p in rest:
-                if p.grad is not None:
-                    p.grad.detach_().zero_()
+            return
+        for g in [p.grad for p in chain.from_iterable(parameters)]:
+            if g is not None and g.requires_grad:
+                g.detach_()
+        for p in rest:
+            if p.grad is not None:
+                p.grad.zero_()
 
 
 _UNFIT = "a gradient is sparse, shared, or does not lie in memory as its parameter"
