@@ -32,9 +32,14 @@ class FusedOptimizer(Optimizer):
         self._settings, self.journal = settings, journal
         # a GradScaler then unscales gradients itself, as it does for optimizers that are not fused
         self._step_supports_amp_scaling = False
-        native = NativeStep(self._rules, settings, journal)
-        self._run = torch.compiler.disable(native.run)  # Dynamo, which Optimizer has imported, cannot trace it
         self._early: dict[int, tuple[Tensor, NativeStep]] = {}  # with `in_backward`: one for each parameter, by its id
+        self._renew()
+
+    def _renew(self) -> None:
+        """Forget tables, and with them the state that they lead to."""
+        native = NativeStep(self._rules, self._settings, self.journal)
+        self._run = torch.compiler.disable(native.run)  # Dynamo, which Optimizer has imported, cannot trace it
+        self._early = {key: (p, self._early_step()) for key, (p, _) in self._early.items()}
         self._watch_gradients()
 
     def _step(self, closure: Closure | None = None) -> Any:
@@ -60,9 +65,11 @@ class FusedOptimizer(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if id(p) not in self._early and p.requires_grad and p.is_leaf:
-                    settings = Settings(zero_grad="none")
-                    self._early[id(p)] = p, NativeStep(self._rules, settings, self.journal)
+                    self._early[id(p)] = p, self._early_step()
                     p.register_post_accumulate_grad_hook(partial(_update_early, weakref.ref(self)))
+
+    def _early_step(self) -> NativeStep:
+        return NativeStep(self._rules, Settings(zero_grad="none"), self.journal)
 
     @torch.no_grad()
     def _update_early(self, p: Tensor) -> None:
@@ -80,7 +87,9 @@ class FusedOptimizer(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "_run" not in self.__dict__:  # a copy
+        if "_run" in self.__dict__:  # other state was loaded
+            self._renew()
+        else:  # a copy
             self._fuse(self._settings, Journal())
 
 

@@ -109,7 +109,7 @@ class UpdateTable:
 
     def __init__(self, members: Sequence[Member], scalars: Sequence[int]) -> None:
         """`scalars` are the addresses of each member's."""
-        self.members = members
+        self.members = members  # held: nothing else may come to lie at the addresses of their state
         sizes = [member.parameter.numel() for member in members]
         self.elements = sum(sizes)
         pieces = [(i, first) for i, size in enumerate(sizes) for first in range(0, size, ROW)]
