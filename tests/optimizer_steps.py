@@ -8,7 +8,8 @@ ADAM = {
     "plain": {},
     "decay": {"weight_decay": 0.05},
     "maximize": {"maximize": True, "weight_decay": 0.01},
-    "betas": {"betas": (0.5, 0.9), "eps": 1e-4},
+    "short memory": {"betas": (0.0, 0.9), "eps": 1e-4},
+    "little decay": {"weight_decay": 0.03, "lr": 2e-4, "betas": (0.8, 0.95)},
 }
 SGD = {
     "plain": {},

@@ -38,7 +38,8 @@ class FusedOptimizer(Optimizer):
     def _renew(self) -> None:
         """Forget tables, and with them the state that they lead to."""
         native = NativeStep(self._rules, self._settings, self.journal)
-        self._run = torch.compiler.disable(native.run)  # Dynamo, which Optimizer has imported, cannot trace it
+        # Dynamo, which Optimizer has imported, cannot trace it
+        self._run: Callable[..., float | None] = torch.compiler.disable(native.run)  # type: ignore[no-untyped-call]
         self._early = {key: (p, self._early_step()) for key, (p, _) in self._early.items()}
         self._watch_gradients()
 

@@ -22,10 +22,10 @@ Decay = Literal["none", "l2", "decoupled"]
 #: hyperparameters of a group of Adam's, as `adam_scalars` reads them (float64)
 LR, BETA1, BETA2, EPS, WEIGHT_DECAY, FACTOR = range(6)
 HYPERPARAMETERS = 6
-#: scalars of Adam's update (float32): the gradient's factor, L2 decay, what decoupled decay leaves of a parameter,
-#: weights of the gradient in both averages and of the old second one, step size, 1/√(bias correction 2), eps
-A_FACTOR, A_DECAY, A_KEEP, A_FIRST, A_OLD_SECOND, A_SECOND, A_STEP, A_ROOT, A_EPS = range(9)
-ADAM_SCALARS = 9
+#: scalars of Adam's update (float32): the gradient's factor, L2 decay, the share of a parameter that decoupled decay
+#: takes, weights of the old value and of the gradient in both averages, step size, 1/√(bias correction 2), eps
+A_FACTOR, A_DECAY, A_SHARE, A_OLD_FIRST, A_FIRST, A_OLD_SECOND, A_SECOND, A_STEP, A_ROOT, A_EPS = range(10)
+ADAM_SCALARS = 10
 #: scalars of SGD's update (float32): the gradient's factor, L2 decay, weights of the old momentum buffer and of the
 #: gradient in the new one, Nesterov's momentum, learning rate
 S_FACTOR, S_DECAY, S_OLD, S_NEW, S_NESTEROV, S_LR = range(6)
@@ -76,16 +76,24 @@ class _Piece:
 
 
 @kernel
-def adam_update(size: int, decay: Decay, scaled: bool, zeroed: bool) -> Lowered:
-    """m += (g − m)·(1 − β₁); v = β₂·v + (1 − β₂)·g²; p = keep·p − step·m/(√v·root + eps)."""
+def adam_update(size: int, decay: Decay, short: bool, scaled: bool, zeroed: bool) -> Lowered:
+    """m += (g − m)·(1 − β₁); v = β₂·v + (1 − β₂)·g²; p −= share·p + step·m/(√v·root + eps).
+
+    With a `short` memory (β₁ ≤ ½), m = g − (g − m)·β₁, so that a large m leaves no rounding errors behind. The share is
+    taken off: 1 − share, rounded, would be wrong by the same amount in every step.
+    """
     piece = _Piece(size, ADAM_SCALARS, scaled, zeroed)
     p, m, v = piece.tensor("parameter"), piece.tensor("exp_avg"), piece.tensor("exp_avg_sq")
     g = piece.gradient_value(A_FACTOR, A_DECAY if decay == "l2" else None, p)
-    piece[m] = add(piece[m], mul(sub(g, piece[m]), piece.scalar(A_FIRST)))
+    change = sub(g, piece[m])
+    if short:
+        piece[m] = sub(g, mul(change, piece.scalar(A_OLD_FIRST)))
+    else:
+        piece[m] = add(piece[m], mul(change, piece.scalar(A_FIRST)))
     piece[v] = add(mul(piece[v], piece.scalar(A_OLD_SECOND)), mul(piece.scalar(A_SECOND), g, g))
-    kept: Expr = mul(piece[p], piece.scalar(A_KEEP)) if decay == "decoupled" else piece[p]
     divisor = add(mul(apply("sqrt", piece[v]), piece.scalar(A_ROOT)), piece.scalar(A_EPS))
-    piece[p] = sub(kept, apply("div", mul(piece.scalar(A_STEP), piece[m]), divisor))
+    taken = apply("div", mul(piece.scalar(A_STEP), piece[m]), divisor)
+    piece[p] = sub(piece[p], add(mul(piece[p], piece.scalar(A_SHARE)), taken) if decay == "decoupled" else taken)
     return piece.lowered("adam_update")
 
 
@@ -117,7 +125,8 @@ def adam_scalars() -> Lowered:
     values: dict[int, Expr] = {
         A_FACTOR: at(given, FACTOR),
         A_DECAY: at(given, WEIGHT_DECAY),
-        A_KEEP: sub(one, mul(lr, at(given, WEIGHT_DECAY))),
+        A_SHARE: mul(lr, at(given, WEIGHT_DECAY)),
+        A_OLD_FIRST: beta1,
         A_FIRST: sub(one, beta1),
         A_OLD_SECOND: beta2,
         A_SECOND: sub(one, beta2),

@@ -54,10 +54,11 @@ class AdamRules:
         for flag in ("amsgrad", "capturable", "differentiable"):
             if group[flag]:
                 return f"the group has `{flag}=True`"
+        short = bool(group["betas"][0] <= 0.5)
         if group["weight_decay"] == 0:
-            return "adam_update", "none"
+            return "adam_update", "none", short
         decoupled = group.get("decoupled_weight_decay", isinstance(optimizer, AdamW))
-        return "adam_update", "decoupled" if decoupled else "l2"
+        return "adam_update", "decoupled" if decoupled else "l2", short
 
     def member(self, optimizer: Optimizer, parameter: Tensor, group: int, kernel: Kernel) -> Member:
         assert isinstance(optimizer, Adam | AdamW)
