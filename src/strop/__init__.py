@@ -3,6 +3,7 @@
     fast = strop.compile(model, (x,))             # an nn.Module in, an nn.Module out
     run = strop.compile("model.onnx")             # an ONNX file: run({"x": array})
     fast = strop.compile(model, (x,), training=True)  # forward and backward
+    opt = strop.fuse_optimizer(opt)               # Adam, AdamW or SGD: its step is one native pass
     fast = torch.compile(model, backend="strop")  # registered with torch, no import needed
     found = strop.scan("src")                     # what could run as a graph, and why not: .functions, .findings
 
@@ -27,13 +28,19 @@ if TYPE_CHECKING:
     from strop.core.journal import Journal
     from strop.core.options import Options
     from strop.core.problem import Problem
+    from strop.kernels.optimizers import fuse_optimizer
     from strop.session import Session
     from strop.source.facts import Scan
 
-__all__ = ["Options", "Problem", "Session", "__version__", "compile", "extend", "scan"]
+__all__ = ["Options", "Problem", "Session", "__version__", "compile", "extend", "fuse_optimizer", "scan"]
 
 _MODULES = ("extend",)
-_HOMES = {"Options": "strop.core.options", "Problem": "strop.core.problem", "Session": "strop.session"}
+_HOMES = {
+    "Options": "strop.core.options",
+    "Problem": "strop.core.problem",
+    "Session": "strop.session",
+    "fuse_optimizer": "strop.kernels.optimizers",
+}
 
 
 def compile(

@@ -252,6 +252,14 @@ CODES: dict[str, Explanation] = {
         "`torch.save`. Compile without `release=True`, call it for all shapes that share their packed weights, or "
         "give the module new weights with `load_state_dict(…, assign=True)`.",
     ),
+    "STR406": Explanation(
+        "the optimizer cannot be fused",
+        "`strop.fuse_optimizer` takes `torch.optim.Adam`, `AdamW` and `SGD` themselves. Classes derived from them may "
+        "compute something else, an optimizer whose `step` was replaced would lose the replacement, and one that is "
+        "fused already has its settings. The message says which of these it is. What a fused optimizer cannot update "
+        "natively, such as float64 parameters, is no error: PyTorch's own step updates it, and `optimizer.journal` "
+        "says so.",
+    ),
     "STR501": Explanation(
         "a cache entry is damaged",
         "An entry on disk did not match its checksum (a full disk, a killed process, a bad medium). It was deleted "

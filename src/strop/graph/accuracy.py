@@ -34,7 +34,7 @@ ASK = frozenset((
 #: an absolute error of the operand stays small beside the result, or beside what eager itself gets wrong there
 ABSORB = frozenset((
     "sigmoid", "hardsigmoid", "exp", "exp2", "softplus", "softmax", "log_softmax", "layer_norm", "group_norm",
-    "rms_norm", "var", "argmax", "argmin", "isnan", "isinf", "lstm", "gru", "rnn",
+    "rms_norm", "var", "argmax", "argmin", "max_pool_indices", "isnan", "isinf", "lstm", "gru", "rnn",
 ))  # fmt: skip
 #: values move, are scaled or added: as they are given out, so are small elements
 LINEAR = frozenset((
@@ -47,7 +47,7 @@ PASS = LINEAR | frozenset((
     "minimum", "relu", "gelu", "silu", "hardswish", "mish", "elu", "leaky_relu", "prod", "amax", "amin", "cumsum",
     "cumprod", "index_put", "scatter", "embedding", "linear", "matmul", "conv", "conv_weight_grad", "byte_linear",
     "byte_conv", "byte_lstm", "max_pool", "max_pool_backward", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool",
-    "upsample_nearest", "upsample_linear", "grid_sample",
+    "upsample_nearest", "upsample_linear", "grid_sample", "attention_backward",
 ))  # fmt: skip
 #: library nodes that only move, choose or blend elements
 _MOVING_LIBRARY = (

@@ -26,9 +26,10 @@ _counts: dict[str, int] = {}
 _lock = threading.Lock()
 
 
-def program(name: str, *numbers: Any) -> NativeProgram | None:
-    """The native code of a kernel for these sizes; None where there is none to be had."""
-    key = (name, torch.get_num_threads(), *numbers)
+def program(name: str, *numbers: Any, threads: int = 0) -> NativeProgram | None:
+    """The native code of a kernel for these sizes and threads (as many as torch uses); None where there is none to be
+    had."""
+    key = (name, threads or torch.get_num_threads(), *numbers)
     try:
         return _programs[key]
     except KeyError:

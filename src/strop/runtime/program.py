@@ -260,6 +260,12 @@ class NativeProgram:
             direct.into(inputs, outputs)
 
     @property
+    def entry_address(self) -> int:
+        """Of a program that is one native entry, for callers with pointer tables of their own."""
+        assert self._only is not None
+        return ctypes.cast(self._only, ctypes.c_void_p).value or 0
+
+    @property
     def slots_of_inputs(self) -> Sequence[int]:
         return self.compiled.inputs
 
@@ -283,9 +289,8 @@ class NativeProgram:
             slots[slot] = address
         for (slot, _, _), address in zip(self._outputs, outputs):
             slots[slot] = address
-        entry = ctypes.cast(only, ctypes.c_void_p).value
         table = (ctypes.c_int64 * len(work))(*work)
-        done = native_loop.driver()(entry, *frame.arguments, ctypes.addressof(table))
+        done = native_loop.driver()(self.entry_address, *frame.arguments, ctypes.addressof(table))
         self._memory.done(frame)
         return int(done)
 
