@@ -26,6 +26,8 @@ OTHER_OPTIONS = {
     "threads": 2,
     "max_variants": 3,
     "measure": 5.0,
+    "memory": "balanced",
+    "partition": "keep{value=relu}",
 }
 
 

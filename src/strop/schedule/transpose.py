@@ -49,6 +49,8 @@ def _pixels(recipe: ScheduleBuilder, across: Loop, channels: Loop) -> None:
         recipe.do(Reorder(name, (channels.name, row)))
     recipe.do(Unroll(name, channels.name))
     recipe.do(Vectorise(name, row))
+    if recipe.nest.scratch:
+        recipe.do(Sink(name, (channels.name, row)))
 
 
 def transpose_tiles(recipe: ScheduleBuilder, across: str, along: str) -> tuple[str, str]:

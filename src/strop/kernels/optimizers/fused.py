@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from strop.core.journal import Journal
-from strop.kernels.optimizers.rules import AdamRules, Rules, SgdRules
-from strop.kernels.optimizers.step import NativeStep, Settings
+from strop.kernels.optimizers.rules import AdamRules, SgdRules, UpdateRules
+from strop.kernels.optimizers.step import OptimizerStep, Settings
 
 Closure = Callable[[], Any]
 
@@ -23,7 +23,7 @@ Closure = Callable[[], Any]
 class FusedOptimizer(Optimizer):
     """The part that the fused classes share; PyTorch's class comes after it in their bases."""
 
-    _rules: Rules
+    _rules: UpdateRules
     _own: type[Optimizer]
     #: of the last step's gradients, where they are clipped
     grad_norm: float | None = None
@@ -32,12 +32,14 @@ class FusedOptimizer(Optimizer):
         self._settings, self.journal = settings, journal
         # a GradScaler then unscales gradients itself, as it does for optimizers that are not fused
         self._step_supports_amp_scaling = False
-        self._early: dict[int, tuple[Tensor, NativeStep]] = {}  # with `in_backward`: one for each parameter, by its id
+        self._early: dict[
+            int, tuple[Tensor, OptimizerStep]
+        ] = {}  # with `in_backward`: one for each parameter, by its id
         self._renew()
 
     def _renew(self) -> None:
         """Forget tables, and with them the state that they lead to."""
-        native = NativeStep(self._rules, self._settings, self.journal)
+        native = OptimizerStep(self._rules, self._settings, self.journal)
         # Dynamo, which Optimizer has imported, cannot trace it
         self._run: Callable[..., float | None] = torch.compiler.disable(native.run)  # type: ignore[no-untyped-call]
         self._early = {key: (p, self._early_step()) for key, (p, _) in self._early.items()}
@@ -69,8 +71,8 @@ class FusedOptimizer(Optimizer):
                     self._early[id(p)] = p, self._early_step()
                     p.register_post_accumulate_grad_hook(partial(_update_early, weakref.ref(self)))
 
-    def _early_step(self) -> NativeStep:
-        return NativeStep(self._rules, Settings(zero_grad="none"), self.journal)
+    def _early_step(self) -> OptimizerStep:
+        return OptimizerStep(self._rules, Settings(zero_grad="none"), self.journal)
 
     @torch.no_grad()
     def _update_early(self, p: Tensor) -> None:

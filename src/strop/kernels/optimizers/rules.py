@@ -32,7 +32,7 @@ class Scalars(Protocol):
         """Set them for a step in which gradients are multiplied by `factor`."""
 
 
-class Rules(Protocol):
+class UpdateRules(Protocol):
     def kernel(self, optimizer: Optimizer, group: Group) -> Kernel | str:
         """The kernel of a group's parameters, without what all kernels are told, or why there is none."""
 

@@ -17,7 +17,7 @@ from torch.optim import Optimizer
 
 from strop.core.journal import Journal
 from strop.core.problem import Problem
-from strop.kernels.optimizers.rules import Rules, Scalars
+from strop.kernels.optimizers.rules import Scalars, UpdateRules
 from strop.kernels.optimizers.table import Kernel, Member, UpdateTable, alike, overlapping, unsuitable
 
 ZeroGrad = Literal["keep", "none"]
@@ -32,10 +32,10 @@ class Settings:
     in_backward: bool = False
 
 
-class NativeStep:
+class OptimizerStep:
     """Updates some parameters of an optimizer. Tables are kept while parameters, state and kernels stay as they are."""
 
-    def __init__(self, rules: Rules, settings: Settings, journal: Journal) -> None:
+    def __init__(self, rules: UpdateRules, settings: Settings, journal: Journal) -> None:
         self.rules, self.settings, self.journal = rules, settings, journal
         self._told: set[str] = set()
         self._kernels: list[Kernel | str] = []  # by group
