@@ -15,7 +15,7 @@ from strop.schedule.algorithms import choose_algorithms
 from strop.target.description import Target
 
 LEAVES = {"input", "param", "constant", "full", "arange"}
-BY_OPERAND = {*COMPARE, "div", "pow", "copysign", "attention", "aten"}
+BY_OPERAND = {*COMPARE, "div", "pow", "copysign", "attention", "attention_forward", "aten"}
 WHOLE_NUMBERS = {"not", "and", "or", "xor", "shl", "shr", "any", "all"}
 
 

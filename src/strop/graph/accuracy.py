@@ -29,12 +29,12 @@ FAR_FROM_ZERO = 1e-3
 #: can tell what asks on purpose from what nobody has thought of
 ASK = frozenset((
     "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sign", "floor", "ceil", "floordiv", "truncdiv",
-    "mod", "fmod", "atan2", "asin", "acos", "acosh", "atanh", "walk_trees",
+    "mod", "fmod", "atan2", "asin", "acos", "acosh", "atanh", "walk_trees", "attention_backward",
 ))  # fmt: skip
 #: an absolute error of the operand stays small beside the result, or beside what eager itself gets wrong there
 ABSORB = frozenset((
     "sigmoid", "hardsigmoid", "exp", "exp2", "softplus", "softmax", "log_softmax", "layer_norm", "group_norm",
-    "rms_norm", "var", "argmax", "argmin", "isnan", "isinf", "lstm", "gru", "rnn",
+    "rms_norm", "var", "argmax", "argmin", "max_pool_indices", "isnan", "isinf", "lstm", "gru", "rnn",
 ))  # fmt: skip
 #: values move, are scaled or added: as they are given out, so are small elements
 LINEAR = frozenset((
