@@ -1,5 +1,6 @@
-"""Rows that are added up in a tensor of zeros, which is then added to another: the gradient of an embedding whose weight
-is used elsewhere too. They are added to the other tensor itself.
+"""Rows that are added up in a tensor of zeros, which is then added to another, are added to the other tensor itself.
+
+The gradient of an embedding is such a sum, and its weight may be used elsewhere too.
 
 Sums are the same up to the order of additions, and up to the sign of zeros to which no row is added.
 """
