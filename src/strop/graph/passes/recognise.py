@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from strop.graph.passes import activations, attention, groups, norms
+from strop.graph.passes import accumulate, activations, attention, groups, norms
 
-rules = activations.rules + norms.rules + groups.rules + attention.rules
+rules = activations.rules + norms.rules + groups.rules + attention.rules + accumulate.rules

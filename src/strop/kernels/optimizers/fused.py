@@ -32,9 +32,7 @@ class FusedOptimizer(Optimizer):
         self._settings, self.journal = settings, journal
         # a GradScaler then unscales gradients itself, as it does for optimizers that are not fused
         self._step_supports_amp_scaling = False
-        self._early: dict[
-            int, tuple[Tensor, OptimizerStep]
-        ] = {}  # with `in_backward`: one for each parameter, by its id
+        self._early: dict[int, tuple[Tensor, OptimizerStep]] = {}  # with `in_backward`: by a parameter's id
         self._renew()
 
     def _renew(self) -> None:
