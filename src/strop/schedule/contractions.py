@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd, prod
+from math import gcd
 
-from strop.core.dtypes import SIZES
 from strop.loops.analysis import Contraction, accesses, contraction, fusable, shuffles_within, stride_within
 from strop.loops.index import Quotient, Remainder
-from strop.loops.ir import CONSTANT, Load, Loop, Nest, index_loads, loads
+from strop.loops.ir import CONSTANT, Load, Loop, Nest, loads
 from strop.loops.passes.blocking import RFactor
 from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.packing import Pack, PrefetchNext, loops_around
 from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, balance, fuse_all
 from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
+from strop.schedule.operand_packing import pack_operands, packable, sharing, transpose_rows, worth_packing
 from strop.schedule.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
 from strop.target.description import Target
 
 FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
-FEWEST_SHARING = 16  # rows that share an operand, from which packing it at every call pays
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
-LINE_BYTES = 64
-PAGE_BYTES = 4096  # rows so far apart share the sets of L1
-MOST_VECTORS = 6  # across, of the widest tile
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
 MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
 
@@ -41,7 +37,7 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
         _dot_products(recipe, found)
         return
     rows = _row_loop(found, along, lanes)
-    if rows is not None and _transpose_rows(recipe, found, along, rows, lanes):
+    if rows is not None and transpose_rows(recipe, found, along, rows, lanes):
         found = contraction(recipe.at) or found
     tile, demand = _tile(recipe, found, along, rows, lanes)
     beside = choose_channel_blocks(found, along, rows, tile, demand, lanes, target, recipe.threads)
@@ -49,7 +45,7 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
     if beside is None and (beside := _row_pairs(found, along, rows, demand, target)) is not None:
         demand, width = replace(demand, looped=False), lanes
     _order_reduction(recipe, found, along)
-    _pack_operands(recipe, found, along, width)
+    pack_operands(recipe, found, along, width)
     outer = _outer(recipe, found, along, rows)
     blocks: list[str] = []
     if beside is not None:
@@ -90,15 +86,9 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
     _unroll_reduction(recipe, found, demand)
     walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
     from_l2 = block == tile.rows  # panels of those come from there, tile after tile
-    if not walked and not from_l2 and _sharing(found, along) >= FEWEST_PREFETCHED:
+    if not walked and not from_l2 and sharing(found, along) >= FEWEST_PREFETCHED:
         of_blocks = [f"{beside.loop.name}.o"] if beside is not None else []
         _prefetch(recipe, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
-
-
-def _sharing(found: Contraction, along: Loop) -> int:
-    """How many rows use a weight."""
-    weights = [load for load in found.operands if along.var in load.vars]
-    return prod(loop.extent for loop in found.nest.loops if not any(loop.var in load.vars for load in weights))
 
 
 def _prefetch(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -> None:
@@ -152,63 +142,6 @@ def _drop_ones(recipe: ScheduleBuilder) -> None:
         recipe.order(*ones, *others)
 
 
-def _packable(recipe: ScheduleBuilder, load: Load) -> bool:
-    """Whether the parameter program may copy an operand into the order in which the tile reads it."""
-    return load.buffer.space in CONSTANT and _can_be_packed(recipe, load)
-
-
-def _can_be_packed(recipe: ScheduleBuilder, load: Load) -> bool:
-    plain = not any(True for part in load.index for _ in index_loads(part))
-    return recipe.pack and plain and load.buffer.dtype in ("f32", "f64", "i32")
-
-
-def _worth_packing(recipe: ScheduleBuilder, found: Contraction, load: Load, along: Loop) -> bool:
-    """Whether an operand is packed: once, or at every call, where it could not be read by vectors otherwise and enough
-    rows share the copy."""
-    if load.buffer.space in CONSTANT:
-        return _packable(recipe, load)
-    if along.extent < recipe.target.lanes("f32") or _sharing(found, along) < FEWEST_SHARING:
-        return False
-    return load.offset.coefficient(along.var) not in (0, 1) and _copied_once(recipe, found, load)
-
-
-def _copied_once(recipe: ScheduleBuilder, found: Contraction, load: Load) -> bool:
-    """Whether a packed copy of what changes from call to call can be made and is hardly larger than the operand."""
-    if recipe.focus or load.guards or not _can_be_packed(recipe, load):
-        return False
-    return 4 * prod(loop.extent for loop in _moving(found, load)) <= 5 * load.buffer.size
-
-
-def _moving(found: Contraction, load: Load) -> list[Loop]:
-    """The loops that an operand depends on."""
-    return [loop for loop in (*found.nest.loops, *found.inner.loops) if loop.var in load.vars and loop.extent > 1]
-
-
-def _transpose_rows(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop, lanes: int) -> bool:
-    """Pack the operand of the rows where the reduction steps through it by whole lines (the gradient of a weight), and
-    L1 does not hold those lines until the next tile, which uses their other elements, comes to them."""
-    resident = LINE_BYTES * found.depth <= recipe.target.l1 // 2
-    if resident or along.extent <= MOST_VECTORS * lanes or len(found.inner.loops) != 1:
-        return False
-    (inner,) = found.inner.loops
-    for load in found.operands:
-        steps = (load.offset.coefficient(loop.var) for loop in (along, rows, inner))
-        match tuple(steps):
-            case (0, 1, int(step)) if step * SIZES[load.buffer.dtype] >= LINE_BYTES:
-                pass
-            case _:
-                continue
-        if load.buffer.space in CONSTANT or not _copied_once(recipe, found, load):
-            continue
-        aliases = inner.extent * SIZES[load.buffer.dtype] % PAGE_BYTES == 0
-        others = tuple(loop.name for loop in _moving(found, load) if loop != inner)
-        pack = Pack(recipe.name, load.buffer.name, inner.name, inner.extent + lanes * aliases, others)
-        if pack.check(recipe.nest):
-            recipe.do(pack)
-            return True
-    return False
-
-
 def _vector_loop(recipe: ScheduleBuilder, found: Contraction, lanes: int) -> Loop | None:
     """The output loop to vectorise: contiguous in the result and in what it reads (or packable), and long enough."""
     best_loop, best_score = None, 0.0
@@ -222,7 +155,7 @@ def _vector_loop(recipe: ScheduleBuilder, found: Contraction, lanes: int) -> Loo
             if stride == 0:
                 continue
             read = True
-            if stride != 1 and not _worth_packing(recipe, found, load, loop):
+            if stride != 1 and not worth_packing(recipe, found, load, loop):
                 gathers += 0.1 if stride is None and shuffles_within(load.offset, loop.var, lanes) else 1
         scattered = sum(stride_within(s.offset, loop.var, lanes) != 1 for s in found.outputs)
         full = loop.extent / (-(-loop.extent // lanes) * lanes)
@@ -275,7 +208,7 @@ def _tile(
         if by_row and rows is not None and not moves:
             step = abs(load.offset.coefficient(rows.var) or 0) * 4
             alias = alias or (step > 0 and step % 4096 == 0)
-        if load.offset.coefficient(along.var) is None and not _worth_packing(recipe, found, load, along):
+        if load.offset.coefficient(along.var) is None and not worth_packing(recipe, found, load, along):
             divides = _largest_tile(load, along, lanes)
             shuffled += by_row and shuffles_within(load.offset, along.var, lanes)
     demand = Demand(
@@ -360,25 +293,6 @@ def _order_reduction(recipe: ScheduleBuilder, found: Contraction, along: Loop) -
         recipe.do(Reorder(recipe.name, tuple(names)))
 
 
-def _pack_operands(recipe: ScheduleBuilder, found: Contraction, along: Loop, width: int) -> None:
-    """Operands are laid out in the order in which the tile reads them, where that pays."""
-    current = contraction(recipe.at) or found
-    for load in current.operands:
-        moving = load.offset.coefficient(along.var)
-        if moving == 0 or not _worth_packing(recipe, current, load, along):
-            continue
-        others = [
-            loop
-            for loop in (*current.nest.loops, *current.inner.loops)
-            if loop.var in load.vars and loop.name != along.name
-        ]
-        pack = Pack(
-            recipe.name, load.buffer.name, along.name, width, tuple(loop.name for loop in others if loop.extent > 1)
-        )
-        if pack.check(recipe.nest):
-            recipe.do(pack)
-
-
 def _outer(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop | None) -> list[str]:
     """The loops around tiles. Groups of channels, each with weights of its own, go inside where L2 holds all weights
     but not what they are applied to: neighbouring groups share lines."""
@@ -458,7 +372,7 @@ def _dot_products(recipe: ScheduleBuilder, found: Contraction) -> None:
     Constant operands are packed in the order of the others.
     """
     lanes = recipe.target.lanes("f32")
-    free = [load for load in found.operands if not _packable(recipe, load)] or list(found.operands)
+    free = [load for load in found.operands if not packable(recipe, load)] or list(found.operands)
     loops = [loop for loop in found.inner.loops if loop.extent > 1]
     contiguous = [loop for loop in loops if all(load.offset.coefficient(loop.var) in (0, 1) for load in free)]
     inner = max(contiguous, key=lambda loop: loop.extent, default=None)
