@@ -1,5 +1,7 @@
-"""Operands of contractions in the order in which a register tile reads them: parameters are packed once, others at every
-call where that pays."""
+"""Operands of contractions in the order in which a register tile reads them.
+
+Parameters are packed once, what changes from call to call at every call, where that pays.
+"""
 
 from __future__ import annotations
 
