@@ -52,6 +52,7 @@ class Guards:
     def __init__(self, program: Program, code: Code) -> None:
         self.code = code
         self._changed = set(_state(code))  #: what depends on it happens at some call
+        self._defaults = {p.name: p.default.value for p in code.parameters if isinstance(p.default, ast.Constant)}
         self._values: dict[tuple[int, int, int, int], Value] = {}
         if any(
             isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match))
@@ -155,7 +156,8 @@ class Guards:
                 return _OPPOSITE[deciding]
             return "maybe" if "maybe" in parts else "sometimes"
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return _OPPOSITE[self.truth(test.operand, loops)]
+            truth = _OPPOSITE[self.truth(test.operand, loops)]
+            return "often" if truth == "maybe" and _holds_by_default(self._defaults, test) else truth
         if isinstance(test, ast.Constant):
             return "always" if test.value else "never"
         if _mentions(test, loops, self._changed):
@@ -164,7 +166,8 @@ class Guards:
             return "often"  # a module is made for training; only `eval()` changes that
         place = self.code.place(test)
         value = self._values.get((place.line, place.column, place.end_line, place.end_column))
-        return "maybe" if value is None else _truth(value)
+        known: Truth = "maybe" if value is None else _truth(value)
+        return "often" if known == "maybe" and _holds_by_default(self._defaults, test) else known
 
 
 def _asks_for_compiling(program: Program, event: Call) -> bool:
@@ -192,6 +195,20 @@ def _truth(value: Value) -> Truth:
         if constants == {True} and all(isinstance(atom, Unknown) and atom.before for atom in others)
         else "maybe"
     )
+
+
+def _holds_by_default(defaults: dict[str, object], test: ast.expr) -> bool:
+    """Whether a condition holds for whoever leaves an argument out: `flag`, `not flag`, `mask is None`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        name = test.operand
+        return isinstance(name, ast.Name) and name.id in defaults and not defaults[name.id]
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+        other = test.comparators[0]
+        if test.left.id in defaults and isinstance(other, ast.Constant) and other.value is None:
+            missing = defaults[test.left.id] is None
+            return missing if isinstance(test.ops[0], ast.Is) else not missing and isinstance(test.ops[0], ast.IsNot)
+        return False
+    return isinstance(test, ast.Name) and bool(defaults.get(test.id))
 
 
 def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> bool:

@@ -22,6 +22,7 @@ from strop.source.hybridize.calling import exported, how_often, is_forward, is_l
 from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
 from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.recompiles import every_call
+from strop.source.hybridize.reservations import reservation
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
@@ -48,10 +49,11 @@ class Candidate:
     estimate: Estimate
     covers: frozenset[str]  #: ids of the functions that would be compiled with it
     repeated: bool  #: it changes Python state that its own guards read
+    reservation: str  #: why nothing is said of it all the same
 
     @property
     def whole(self) -> bool:
-        return self.state.whole and not self.repeated
+        return self.state.whole and not self.repeated and not self.reservation
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
         covers = frozenset(other for other, _ in program.reached(id))
         if any(program.code(other) in program.graphs for other in covers):
             continue  # a part is compiled already: whoever did so chose
-        yield Candidate(code, state, worth, covers, bool(every_call(program, id)))
+        doubt = reservation(program, code, state)
+        yield Candidate(code, state, worth, covers, bool(every_call(program, id)), doubt)
 
 
 def _is_eligible(program: Program, code: Code) -> bool:
@@ -136,6 +139,8 @@ def _is_eligible(program: Program, code: Code) -> bool:
 def _can_be_mended(one: Candidate) -> bool:
     """A few breaks, none of which is what the function is for; shapes that depend on data need another algorithm."""
     certain = [b for b, _ in one.state.certain]
+    if one.reservation:
+        return False
     return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in (*_DRIVING, "dynamic-shape") for b in certain)
 
 
