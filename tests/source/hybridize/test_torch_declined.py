@@ -129,3 +129,39 @@ def test_a_model_is_not_proposed_for_what_it_does_by_default(name: str, tmp_path
 def test_a_model_with_an_option_is_proposed(tmp_path: Path) -> None:
     body = "        if mode == 'mean':\n            x = x - x.mean()" + FUSING
     assert _proposed(tmp_path, MODEL.format(parameter="mode: str = 'mean'", body=body)) == ["Net.forward"]
+
+
+LOSS = f"class Loss(nn.Module):\n    def forward(self, x):\n{FUSING}        return y.mean()\n"
+
+
+def test_a_loss_of_a_few_operations_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, LOSS.replace("torch.sin(x) * torch.cos(y)", "x"))
+
+
+def test_a_break_under_a_condition_is_not_reported_in_what_is_compiled(tmp_path: Path) -> None:
+    text = "@torch.compile\ndef step(x, check):\n{body}        return x\n"
+    certain = text.format(body="    if x.sum() > 0:\n        x = x + 1\n    if True:\n")
+    guarded = text.format(body="    if check:\n        if x.sum() > 0:\n            x = x + 1\n    if True:\n")
+    call = "\n\nstep(torch.ones(3), bool(input()))\n"
+    assert any(f.code == "STR155" for f in _found(tmp_path, certain + call))
+    assert not any(f.code == "STR155" for f in _found(tmp_path, guarded + call))
+
+
+def test_the_assumption_of_an_other_branch_is_negated(tmp_path: Path) -> None:
+    body = "        if mode:\n            x = x + 1\n        else:\n            x = x * x.sum().item()\n" + FUSING
+    (tmp_path / "program.py").write_text(HEAD + MODEL.format(parameter="mode", body=body), encoding="utf-8")
+    (facts,) = [one for one in scan([str(tmp_path)]).functions if one.function == "Net.forward"]
+    assert any("not (`not mode`)" in text for text in facts.assumptions)
+
+
+OPTIMIZERS = {
+    "torch.optim.Adam(net.parameters())": {"STR775"},
+    "torch.optim.Adam([temperature])": set(),
+    "nn.utils.clip_grad_norm_(net.parameters(), 1.0, foreach=False)": set(),
+}
+
+
+@pytest.mark.parametrize("call", OPTIMIZERS)
+def test_an_optimizer_of_single_tensors_and_what_is_none_get_no_kernel(call: str, tmp_path: Path) -> None:
+    text = f"net, temperature = nn.Linear(4, 4), nn.Parameter(torch.ones(1))\nresult = {call}\n"
+    assert {f.code for f in _found(tmp_path, text) if f.code.startswith("STR77")} == OPTIMIZERS[call]

@@ -110,3 +110,17 @@ def test_it_says_what_it_costs_where(tmp_path: Path) -> None:
 def test_a_value_that_is_taken_out_in_two_steps_waits_once(tmp_path: Path) -> None:
     (found,) = _found(tmp_path, LOOP + "    total += loss.detach().numpy().item()\n")
     assert "numpy()`" in found.message
+
+
+ROLLOUT = """
+def collect(policy: nn.Module, env, count):
+    observation = env.reset()
+    for _ in range(count):
+        with torch.no_grad():
+            actions = policy(observation)
+        observation, reward = env.step(actions.cpu().numpy())
+"""
+
+
+def test_what_the_next_step_needs_is_not_told_to_wait(tmp_path: Path) -> None:
+    assert not _found(tmp_path, ROLLOUT)

@@ -38,11 +38,16 @@ class Guard:
     span: Span
     test: ast.expr | None  #: None: an exception handler
     truth: Truth
+    holds: bool = True  #: it is the part that runs where the test holds
 
-    def text(self, wanted: bool = True) -> str:
+    def text(self) -> str:
         if self.test is None:
             return "an exception is caught"
-        text = ast.unparse(self.test)
+        test = self.test
+        if not self.holds:
+            negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+            test = test.operand if negated else ast.UnaryOp(ast.Not(), test)  # type: ignore[attr-defined]
+        text = ast.unparse(test)
         return text if len(text) < 60 else text[:57] + "…"
 
 
@@ -52,7 +57,6 @@ class Guards:
     def __init__(self, program: Program, code: Code) -> None:
         self.code = code
         self._changed = set(_state(code))  #: what depends on it happens at some call
-        self._defaults = {p.name: p.default.value for p in code.parameters if isinstance(p.default, ast.Constant)}
         self._values: dict[tuple[int, int, int, int], Value] = {}
         if any(
             isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While, ast.comprehension, ast.Match))
@@ -97,7 +101,7 @@ class Guards:
             if not isinstance(statement, ast.If) or not rest or statement.orelse:
                 continue
             if isinstance(statement.body[-1], _LEAVING) and self.truth(statement.test, loops) == "always":
-                yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never")
+                yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never", False)
 
     def _statement(self, node: ast.stmt, loops: tuple[str, ...]) -> Iterator[Guard]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -107,7 +111,7 @@ class Guards:
             truth = self.truth(node.test, loops)
             yield Guard((_start(node.body[0]), _end(node.body[-1])), node.test, truth)
             if node.orelse:
-                yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth])
+                yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth], False)
             yield from self._block(node.body, loops)
             yield from self._block(node.orelse, loops)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
@@ -139,11 +143,11 @@ class Guards:
             if isinstance(inner, ast.IfExp):
                 truth = self.truth(inner.test, loops)
                 yield Guard(_span(inner.body), inner.test, truth)
-                yield Guard(_span(inner.orelse), inner.test, _OPPOSITE[truth])
+                yield Guard(_span(inner.orelse), inner.test, _OPPOSITE[truth], False)
             elif isinstance(inner, ast.BoolOp):
                 for before, part in zip(inner.values, inner.values[1:]):
-                    truth = self.truth(before, loops)
-                    yield Guard(_span(part), before, truth if isinstance(inner.op, ast.And) else _OPPOSITE[truth])
+                    truth, both = self.truth(before, loops), isinstance(inner.op, ast.And)
+                    yield Guard(_span(part), before, truth if both else _OPPOSITE[truth], both)
 
     def truth(self, test: ast.expr, loops: tuple[str, ...] = ()) -> Truth:
         """What is known of a condition. One that a loop's own variable decides holds in some round."""
@@ -156,8 +160,7 @@ class Guards:
                 return _OPPOSITE[deciding]
             return "maybe" if "maybe" in parts else "sometimes"
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            truth = _OPPOSITE[self.truth(test.operand, loops)]
-            return "often" if truth == "maybe" and _holds_by_default(self._defaults, test) else truth
+            return _OPPOSITE[self.truth(test.operand, loops)]
         if isinstance(test, ast.Constant):
             return "always" if test.value else "never"
         if _mentions(test, loops, self._changed):
@@ -166,8 +169,7 @@ class Guards:
             return "often"  # a module is made for training; only `eval()` changes that
         place = self.code.place(test)
         value = self._values.get((place.line, place.column, place.end_line, place.end_column))
-        known: Truth = "maybe" if value is None else _truth(value)
-        return "often" if known == "maybe" and _holds_by_default(self._defaults, test) else known
+        return "maybe" if value is None else _truth(value)
 
 
 def _asks_for_compiling(program: Program, event: Call) -> bool:
@@ -179,7 +181,9 @@ def _answers(program: Program, code: Code) -> bool:
     """It does nothing but return, and asks that question on the way."""
     if not code.calls or not all(isinstance(node, (ast.Expr, ast.Return, ast.If)) for node in code.body):
         return False
-    return any(isinstance(event, Call) and _COMPILING in event.targets for event in program.events(code.id))
+    if any(isinstance(event, Call) and _COMPILING in event.targets for event in program.events(code.id)):
+        return True
+    return code.short == "is_compiling" and any(name.endswith("is_compiling") for name in code.calls)
 
 
 def _truth(value: Value) -> Truth:
@@ -195,20 +199,6 @@ def _truth(value: Value) -> Truth:
         if constants == {True} and all(isinstance(atom, Unknown) and atom.before for atom in others)
         else "maybe"
     )
-
-
-def _holds_by_default(defaults: dict[str, object], test: ast.expr) -> bool:
-    """Whether a condition holds for whoever leaves an argument out: `flag`, `not flag`, `mask is None`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        name = test.operand
-        return isinstance(name, ast.Name) and name.id in defaults and not defaults[name.id]
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
-        other = test.comparators[0]
-        if test.left.id in defaults and isinstance(other, ast.Constant) and other.value is None:
-            missing = defaults[test.left.id] is None
-            return missing if isinstance(test.ops[0], ast.Is) else not missing and isinstance(test.ops[0], ast.IsNot)
-        return False
-    return isinstance(test, ast.Name) and bool(defaults.get(test.id))
 
 
 def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> bool:

@@ -47,7 +47,7 @@ def advise(program: Program, judged: Mapping[str, tuple[Function, list[Finding]]
         code = program.code(id)
         worth = estimate(program, root, target)
         for b in own_breaks(program, id):
-            if not b.doubt and (b.rule, b.place) not in taken:
+            if not b.doubt and not b.unless and (b.rule, b.place) not in taken:
                 taken.add((b.rule, b.place))
                 broken.append(_break(program, code, b, root, worth))
         if code is root and id in judged:

@@ -118,7 +118,7 @@ def _candidates(program: Program, target: str) -> Iterator[Candidate]:
         covers = frozenset(other for other, _ in program.reached(id))
         if any(program.code(other) in program.graphs for other in covers):
             continue  # a part is compiled already: whoever did so chose
-        doubt = reservation(program, code, state)
+        doubt = reservation(program, code, state, worth)
         yield Candidate(code, state, worth, covers, bool(every_call(program, id)), doubt)
 
 
