@@ -21,6 +21,7 @@ from catalogue import named, site  # noqa: E402
 
 from strop.core.cache import Cache  # noqa: E402
 from strop.source.facts import Finding  # noqa: E402
+from strop.source.report import best_of  # noqa: E402
 from strop.source.scan_project import scan_project  # noqa: E402
 
 BEST = 10  #: findings of a package that `strop scan` prints unless `--all` is given
@@ -31,7 +32,7 @@ def shown(packages: list[str], *, every: bool) -> list[Finding]:
     found: list[Finding] = []
     for package in named(packages):
         scan = scan_project(package.sources(package.source), jobs=1, cache=Cache())
-        found += scan.findings if every else scan.findings[:BEST]
+        found += scan.findings if every else best_of(scan.findings, BEST)
     return found
 
 
