@@ -21,30 +21,36 @@ from strop.source.interpret.values import Const, Primitive, Value
 from strop.source.project.declarations import Code
 
 #: kinds of breaks that need another algorithm, also where only one branch has them
-_ANOTHER_ALGORITHM = ("dynamic-shape", "autograd-inside", "training-loop", "generator", "untraceable-call")
+_ANOTHER_ALGORITHM = (
+    "dynamic-shape",
+    "autograd-inside",
+    "training-loop",
+    "generator",
+    "untraceable-call",
+    "module-made-inside",
+)
 _TELLING = ("warnings.", "logging.", "logger.", "log.", "print")
 _MANY_CONDITIONS = 2  #: that decide whether the graph holds
 _MANY_UNKNOWNS = 3  #: things that are called and that nobody knows
-_FORMULA = 16.0  #: units that a loss or a formula must save: it runs beside a model of hundreds
+#: units that must be saved by what no script runs: of layers, and of losses and formulas without any
+_LITTLE, _FORMULA = 12.0, 16.0
 _TEXT_METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "splitlines", "encode", "decode", "isdigit", "isalpha")
 
 
 def reservation(program: Program, code: Code, state: Status, worth: Estimate) -> str:
     """Why a proposal would be doubtful; empty where it would not."""
-    if (
-        worth.saved < _FORMULA
-        and not any(worth.kinds[kind] for kind in UNCHANGED)
-        and not _is_run(program, code, set())
-    ):
-        return "it is a formula of a few operations, which runs beside a model"
-    breaks = [b for b, _ in state.conditional if not _only_tells(b)]
+    least = _LITTLE if any(worth.kinds[kind] for kind in UNCHANGED) else _FORMULA
+    if worth.saved < least and not _is_run(program, code, set()):
+        return "it is a layer or formula of a few operations, which runs beside a model of hundreds"
+    own = {module.file for module in program.modules.values()}
+    breaks = [b for b, _ in state.conditional if b.place.file in own and not _only_tells(b)]
     for b in breaks:
         if not b.doubt and (b.rule in _ANOTHER_ALGORITHM or _holds_by_default(code, b.unless)):
             return f"{b.message} (if `{b.unless}`)"
     conditions = {b.unless for b in breaks}
     if len(conditions) >= _MANY_CONDITIONS:
         return f"it holds together only under several conditions: not `{'`, not `'.join(sorted(conditions)[:3])}`"
-    unknown = {_root(s.text) for s in state.strangers if not s.package}
+    unknown = {_root(s.text) for s in state.strangers if s.place.file in own and not s.package}
     if len(unknown) >= _MANY_UNKNOWNS:
         return f"nobody knows what {', '.join(f'`{text}`' for text in sorted(unknown)[:3])} do"
     text = _text(program, code)
