@@ -229,7 +229,7 @@ def _is_collected(step: Step, node: ast.expr, parents: dict[ast.AST, ast.AST], d
             if name not in _PASSING:
                 return False
         elif isinstance(outer, ast.Assign):
-            return all(_is_kept(step, target, parents, deep) for target in outer.targets)
+            return all(_is_kept(step, target, outer, parents, deep) for target in outer.targets)
         elif isinstance(outer, (ast.Return, ast.Yield)):
             return True
         elif isinstance(outer, (ast.stmt, ast.Compare)) or (isinstance(outer, ast.Subscript) and inner is outer.slice):
@@ -238,15 +238,16 @@ def _is_collected(step: Step, node: ast.expr, parents: dict[ast.AST, ast.AST], d
     return False
 
 
-def _is_kept(step: Step, target: ast.expr, parents: dict[ast.AST, ast.AST], deep: bool) -> bool:
-    """`losses[name] = …`, `self.loss = …`, or a variable that is only collected in turn."""
+def _is_kept(step: Step, target: ast.expr, statement: ast.Assign, parents: dict[ast.AST, ast.AST], deep: bool) -> bool:
+    """`losses[name] = …`, `self.loss = …`, a running mean, or a variable that is only collected in turn."""
     if not isinstance(target, ast.Name):
         return not isinstance(target, ast.Tuple)
-    loads = [
-        n for n in _direct(step.body) if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
-    ]
+    own = set(map(id, ast.walk(statement)))
+    reads = (n for n in _direct(step.body) if isinstance(n, ast.Name) and n.id == target.id and id(n) not in own)
     return deep and all(
-        _is_collected(step, load, parents, False) or _is_seldom(load, parents, step.body) for load in loads
+        _is_collected(step, read, parents, False) or _is_seldom(read, parents, step.body)
+        for read in reads
+        if isinstance(read.ctx, ast.Load)
     )
 
 
