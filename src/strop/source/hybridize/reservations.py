@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from strop.source.hybridize.break_rules import Break
+from strop.source.hybridize.calling import is_run
 from strop.source.hybridize.choose import Status
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.torch_operations import UNCHANGED
@@ -40,7 +41,7 @@ _TEXT_METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "splitlines", "e
 def reservation(program: Program, code: Code, state: Status, worth: Estimate) -> str:
     """Why a proposal would be doubtful; empty where it would not."""
     least = _LITTLE if any(worth.kinds[kind] for kind in UNCHANGED) else _FORMULA
-    if worth.saved < least and not _is_run(program, code, set()):
+    if worth.saved < least and not is_run(program, code):
         return "it is a layer or formula of a few operations, which runs beside a model of hundreds"
     own = {module.file for module in program.modules.values()}
     breaks = [b for b, _ in state.conditional if b.place.file in own and not _only_tells(b)]
@@ -55,13 +56,6 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
         return f"nobody knows what {', '.join(f'`{text}`' for text in sorted(unknown)[:3])} do"
     text = _text(program, code)
     return f"`{text}` is text, and every other text makes another graph" if text else ""
-
-
-def _is_run(program: Program, code: Code, seen: set[Code]) -> bool:
-    """Whether a script runs it: calls lead there from module-level code."""
-    seen.add(code)
-    callers = [program.code(caller) for caller, _ in program.callers(code.id)]
-    return any(isinstance(one.node, ast.Module) or (one not in seen and _is_run(program, one, seen)) for one in callers)
 
 
 def _only_tells(b: Break) -> bool:
