@@ -143,6 +143,8 @@ def _stands(finding: Finding, project: Project) -> bool:
         return False
     if finding.rule == "fused-optimizer":
         return finding.fixable and not _updates_few(finding, project)
+    if _family(finding) == "rotary" and not finding.fixable:
+        return False  # any rotation in a plane looks like it
     return _family(finding) != "attention" or not _chooses_already(finding, project)
 
 

@@ -105,8 +105,10 @@ def _distinct(findings: list[Finding]) -> list[Finding]:
     a kernel may fit a place in several ways."""
     found: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
-        message = "" if finding.code.startswith("STR7") else finding.message
-        found.setdefault((finding.code, finding.place, message), finding)
+        place = finding.place
+        kernel = finding.code.startswith("STR7")
+        said = (place.file, place.line) if kernel else (place, finding.message)
+        found.setdefault((finding.code, said), finding)
     return list(found.values())
 
 

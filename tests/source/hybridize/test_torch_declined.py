@@ -109,6 +109,7 @@ DECLINED = {
         "texts",
         "        words = [text.strip() for text in texts]\n        x = x + len(words)" + FUSING,
     ),
+    "captions": ("captions", "        x = x + len(captions)" + FUSING),
     "a shape from data where an argument is left out": (
         "mask=None",
         "        if mask is None:\n            x = x[x.sum(-1) > 0]" + FUSING,
@@ -165,3 +166,36 @@ OPTIMIZERS = {
 def test_an_optimizer_of_single_tensors_and_what_is_none_get_no_kernel(call: str, tmp_path: Path) -> None:
     text = f"net, temperature = nn.Linear(4, 4), nn.Parameter(torch.ones(1))\nresult = {call}\n"
     assert {f.code for f in _found(tmp_path, text) if f.code.startswith("STR77")} == OPTIMIZERS[call]
+
+
+FORGET = """class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, 2 * width)
+
+    def forward(self, x):
+        z, f = self.up(x).chunk(2, -1)
+        z, f, kept, steps = torch.tanh(z), torch.sigmoid(f), None, []
+        for i, h in enumerate((f * z).split(1, dim=0)):
+            if kept is not None:
+                h = h + (1 - f[i]) * kept
+            kept = h
+            steps.append(h)
+        y = torch.cat(steps) * torch.sigmoid(z)
+        return y / (1 + y.abs()) + torch.sin(y) * torch.cos(y) + torch.exp(-y) * torch.rsqrt(y.var(-1, keepdim=True))
+"""
+
+
+def test_a_small_cell_over_time_is_not_unrolled_either(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, FORGET)
+
+
+ROTATED = """def corners(distances, angle):
+    x, y = torch.split(distances, 2, -1)
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    return torch.cat([x * cos - y * sin, x * sin + y * cos], -1)
+"""
+
+
+def test_a_rotation_in_a_plane_is_no_rotary_embedding(tmp_path: Path) -> None:
+    assert not any(f.code.startswith("STR74") and not f.fixable for f in _found(tmp_path, ROTATED))

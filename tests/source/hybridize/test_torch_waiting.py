@@ -125,3 +125,9 @@ def collect(policy: nn.Module, env, count):
 
 def test_what_the_next_step_needs_is_not_told_to_wait(tmp_path: Path) -> None:
     assert not _found(tmp_path, ROLLOUT)
+
+
+def test_a_function_that_measures_may_wait(tmp_path: Path) -> None:
+    text = f"def {{}}():\n{_indented(LOOP + WAITING['item'])}    return total\n"
+    assert _found(tmp_path, text.format("train"))
+    assert not _found(tmp_path, text.format("profile_steps"))

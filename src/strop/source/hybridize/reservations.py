@@ -35,6 +35,7 @@ _MANY_CONDITIONS = 2  #: that decide whether the graph holds
 _MANY_UNKNOWNS = 3  #: things that are called and that nobody knows
 #: units that must be saved by what no script runs: of layers, and of losses and formulas without any
 _LITTLE, _FORMULA = 12.0, 16.0
+_TEXT_NAMES = ("texts", "captions", "prompts", "sentences")
 _TEXT_METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "splitlines", "encode", "decode", "isdigit", "isalpha")
 
 
@@ -122,7 +123,9 @@ def _truth(test: ast.expr, defaults: dict[str, object]) -> bool | None:
 def _text(program: Program, code: Code) -> str:
     """A parameter that holds texts, other than the name of an option."""
     for name, parameter in own_parameters(program, code.id).items():
-        if any(_holds_texts(value) for value in (parameter.hint, parameter.value) if value is not None):
+        if name in _TEXT_NAMES or any(
+            _holds_texts(value) for value in (parameter.hint, parameter.value) if value is not None
+        ):
             return name
     return _changed_text(code)
 

@@ -18,7 +18,7 @@ from strop.source.interpret.events import Call, Iteration
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Code
 
-_LARGE = 4.0  #: units of a body that is worth a graph by itself
+_LARGE = 2.0  #: units of a body that would fill a graph with its copies
 _ARITHMETIC = ("int", "min", "max", "round", "abs", "ceil", "floor")
 _BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 _PARTS = ("unbind", "split")  #: as many as the tensor is long

@@ -35,6 +35,7 @@ _KEEPING = re.compile(
     r"append|extend|add|update|log|record|report|write|print|info|debug|set_(postfix|description)|format|track|push"
 )
 _PASSING = ("float", "int", "str", "round", "dict", "list", "tuple", "sum", "mean", "numpy", "cpu", "detach", "array")
+_MEASURING = re.compile(r"_*(profile|bench|time_|measure)")  #: functions that wait in order to measure
 _NO_GRADIENTS = ("no_grad", "inference_mode")
 
 
@@ -56,7 +57,7 @@ def findings(program: Program, target: str) -> list[Finding]:
         for code in (module.code, *module.functions):
             if code.calls.isdisjoint((*_TAKING, *_NUMBERS)) and not code.calls & {"backward", "no_grad"}:
                 continue
-            if code in program.graphs or is_test(program, code):
+            if code in program.graphs or is_test(program, code) or _MEASURING.match(code.short):
                 continue
             for step in _steps(program, code):
                 found += _in_step(program, step, target)
