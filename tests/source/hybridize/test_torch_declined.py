@@ -199,3 +199,27 @@ ROTATED = """def corners(distances, angle):
 
 def test_a_rotation_in_a_plane_is_no_rotary_embedding(tmp_path: Path) -> None:
     assert not any(f.code.startswith("STR74") and not f.fixable for f in _found(tmp_path, ROTATED))
+
+
+ASKED = f"""def distance(x, square):
+    same = torch.equal(x, x.flip(0))
+    return x * 2 if square and same else x
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+
+    def forward(self, x, square):
+        x = self.up(x)
+        if square:
+            x = distance(x, True)
+        else:
+            x = distance(x, False)
+{FUSING}        return y
+"""
+
+
+def test_a_question_to_the_data_in_every_branch_is_a_break(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, ASKED)

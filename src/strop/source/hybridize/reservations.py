@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.calling import is_run
 from strop.source.hybridize.choose import Status
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.torch_operations import UNCHANGED
 from strop.source.hybridize.torch_worth import Estimate
+from strop.source.interpret.events import Call
 from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Const, Primitive, Value
@@ -45,11 +47,12 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
     if worth.saved < least and not is_run(program, code):
         return "it is a layer or formula of a few operations, which runs beside a model of hundreds"
     own = {module.file for module in program.modules.values()}
-    breaks = [b for b, _ in state.conditional if b.place.file in own and not _only_tells(b)]
-    for b in breaks:
-        if not b.doubt and (b.rule in _ANOTHER_ALGORITHM or _holds_by_default(code, b.unless)):
+    breaks = [(b, chain) for b, chain in state.conditional if b.place.file in own and not _only_tells(b)]
+    for b, chain in breaks:
+        likely = b.rule in _ANOTHER_ALGORITHM or _holds_by_default(code, b.unless) or _is_repeated(program, code, chain)
+        if likely and not b.doubt:
             return f"{b.message} (if `{b.unless}`)"
-    conditions = {b.unless for b in breaks}
+    conditions = {b.unless for b, _ in breaks}
     if len(conditions) >= _MANY_CONDITIONS:
         return f"it holds together only under several conditions: not `{'`, not `'.join(sorted(conditions)[:3])}`"
     unknown = {_root(s.text) for s in state.strangers if s.place.file in own and not s.package}
@@ -57,6 +60,17 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
         return f"nobody knows what {', '.join(f'`{text}`' for text in sorted(unknown)[:3])} do"
     text = _text(program, code)
     return f"`{text}` is text, and every other text makes another graph" if text else ""
+
+
+def _is_repeated(program: Program, code: Code, chain: tuple[Place, ...]) -> bool:
+    """Whether a function calls at several places what leads to a break: as a rule in every branch of a choice."""
+    calls = [event for event in program.events(code.id) if isinstance(event, Call) and event.functions]
+    leading = {id for event in calls for id in event.functions if chain and _starts(event.place, chain[0])}
+    return sum(not leading.isdisjoint(event.functions) for event in calls) > 1
+
+
+def _starts(place: Place, other: Place) -> bool:
+    return (place.file, place.line, place.column) == (other.file, other.line, other.column)
 
 
 def _only_tells(b: Break) -> bool:
