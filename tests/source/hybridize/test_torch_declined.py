@@ -114,6 +114,11 @@ DECLINED = {
         "mask=None",
         "        if mask is None:\n            x = x[x.sum(-1) > 0]" + FUSING,
     ),
+    "a context that Dynamo does not follow, in one branch": (
+        "flash",
+        "        if flash:\n            with torch.backends.cuda.sdp_kernel(enable_flash=True):\n"
+        "                x = F.scaled_dot_product_attention(x, x, x)" + FUSING,
+    ),
     "a question to the data unless a flag is given": (
         "diag=False",
         "        if not diag:\n            x = x * 2 if torch.equal(x, x.flip(0)) else x" + FUSING,

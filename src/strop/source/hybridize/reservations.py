@@ -23,13 +23,14 @@ from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Const, Primitive, Value
 from strop.source.project.declarations import Code
 
-#: kinds of breaks that need another algorithm, also where only one branch has them
-_ANOTHER_ALGORITHM = (
+#: kinds of breaks that need another algorithm or another function, also where only one branch has them
+_NEED_ANOTHER_WAY = (
     "dynamic-shape",
     "autograd-inside",
     "training-loop",
     "generator",
     "untraceable-call",
+    "context-manager",
     "module-made-inside",
 )
 _TELLING = ("warnings.", "logging.", "logger.", "log.", "print")
@@ -49,7 +50,7 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
     own = {module.file for module in program.modules.values()}
     breaks = [(b, chain) for b, chain in state.conditional if b.place.file in own and not _only_tells(b)]
     for b, chain in breaks:
-        likely = b.rule in _ANOTHER_ALGORITHM or _holds_by_default(code, b.unless) or _is_repeated(program, code, chain)
+        likely = b.rule in _NEED_ANOTHER_WAY or _holds_by_default(code, b.unless) or _is_repeated(program, code, chain)
         if likely and not b.doubt:
             return f"{b.message} (if `{b.unless}`)"
     conditions = {b.unless for b, _ in breaks}
