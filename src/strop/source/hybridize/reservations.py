@@ -8,7 +8,9 @@ its branches or breaks where arguments are left out is passed over.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break
@@ -47,8 +49,7 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
     least = _LITTLE if any(worth.kinds[kind] for kind in UNCHANGED) else _FORMULA
     if worth.saved < least and not is_run(program, code):
         return "it is a layer or formula of a few operations, which runs beside a model of hundreds"
-    own = {module.file for module in program.modules.values()}
-    breaks = [(b, chain) for b, chain in state.conditional if b.place.file in own and not _only_tells(b)]
+    breaks = [(b, chain) for b, chain in state.conditional if _is_own(program, b.place) and not _only_tells(b)]
     for b, chain in breaks:
         likely = b.rule in _NEED_ANOTHER_WAY or _holds_by_default(code, b.unless) or _is_repeated(program, code, chain)
         if likely and not b.doubt:
@@ -56,11 +57,17 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
     conditions = {b.unless for b, _ in breaks}
     if len(conditions) >= _MANY_CONDITIONS:
         return f"it holds together only under several conditions: not `{'`, not `'.join(sorted(conditions)[:3])}`"
-    unknown = {_root(s.text) for s in state.strangers if s.place.file in own and not s.package}
+    unknown = {_root(s.text) for s in state.strangers if _is_own(program, s.place) and not s.package}
     if len(unknown) >= _MANY_UNKNOWNS:
         return f"nobody knows what {', '.join(f'`{text}`' for text in sorted(unknown)[:3])} do"
     text = _text(program, code)
     return f"`{text}` is text, and every other text makes another graph" if text else ""
+
+
+def _is_own(program: Program, place: Place) -> bool:
+    """Below what is scanned, also where it is part of another unit; conditions in libraries are theirs to know."""
+    file = Path(os.path.realpath(place.file))
+    return any(file.is_relative_to(root) for root in program.project.roots)
 
 
 def _is_repeated(program: Program, code: Code, chain: tuple[Place, ...]) -> bool:
