@@ -228,3 +228,24 @@ class Net(nn.Module):
 
 def test_a_question_to_the_data_in_every_branch_is_a_break(tmp_path: Path) -> None:
     assert not _proposed(tmp_path, ASKED)
+
+
+WARNED = """import warnings
+
+
+def _warn():
+    warnings.warn("deprecated")
+
+
+@torch.compile
+def step(x: torch.Tensor, old=None):
+    if old is not None:
+        _warn()
+    return x * 2
+"""
+
+
+def test_a_warning_that_only_an_old_argument_brings_is_not_reported(tmp_path: Path) -> None:
+    text = f"{WARNED}\n\ndef run(x: torch.Tensor, old):\n    return step(x, old)\n"
+    assert not any(f.code == "STR158" for f in _found(tmp_path, text))
+    assert any(f.code == "STR158" for f in _found(tmp_path, text.replace("    if old is not None:\n    ", "")))
