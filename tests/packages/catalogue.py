@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
+SCANNED_REQUIREMENTS = HERE / "requirements-scanned.txt"
 MISSING = """_library = torch.library.Library("torchvision", "DEF")
 for _name in ("nms", "qnms"):
     _library.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -28,15 +29,20 @@ class Package:
     name: str  #: as on PyPI
     folder: str  #: what is imported
     parts: tuple[str, ...] = ()  #: what is scanned and edited of it; empty: everything
+    executed: bool = True  #: `cases_*.py` build its models; else it is only scanned, and needs nothing that it imports
+
+    @property
+    def home(self) -> Path:
+        return site() if self.executed else site() / "scanned"
 
     @property
     def version(self) -> str:
-        found = importlib.metadata.distributions(name=self.name, path=[str(site())])
+        found = importlib.metadata.distributions(name=self.name, path=[str(self.home)])
         return next((one.version for one in found), "?")
 
     @property
     def source(self) -> Path:
-        return site() / self.folder
+        return self.home / self.folder
 
     def sources(self, folder: Path) -> list[str]:
         """What is scanned of a copy."""
@@ -82,6 +88,32 @@ PACKAGES: tuple[Package, ...] = (
     Package("vector-quantize-pytorch", "vector_quantize_pytorch"),
 )
 
+#: packages of which findings are drawn, beside those that are executed
+SCANNED: tuple[Package, ...] = tuple(
+    Package(name, folder, executed=False)
+    for name, folder in (
+        ("pytorch-forecasting", "pytorch_forecasting"),
+        ("gluonts", "gluonts"),
+        ("pytorch-metric-learning", "pytorch_metric_learning"),
+        ("torchio", "torchio"),
+        ("lightly", "lightly"),
+        ("pyro-ppl", "pyro"),
+        ("botorch", "botorch"),
+        ("gpytorch", "gpytorch"),
+        ("stable-baselines3", "stable_baselines3"),
+        ("ultralytics", "ultralytics"),
+        ("allennlp-light", "allennlp_light"),
+        ("neuralforecast", "neuralforecast"),
+        ("super-gradients", "super_gradients"),
+        ("pytorch-lightning-bolts", "pl_bolts"),
+        ("deepctr-torch", "deepctr_torch"),
+        ("dm-sonnet", "sonnet"),
+        ("tensorflow-graphics", "tensorflow_graphics"),
+        ("spektral", "spektral"),
+        ("tf-agents", "tf_agents"),
+    )
+)
+
 
 def site() -> Path:
     given = os.environ.get("STROP_PACKAGES_DIR")
@@ -90,14 +122,25 @@ def site() -> Path:
 
 def fetch() -> None:
     """Install what `requirements.txt` names, unless it is there."""
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    stamp = site() / "requirements.txt"
+    if _installed(REQUIREMENTS, site()):
+        without_native_code()
+
+
+def fetch_scanned() -> None:
+    """The packages of which findings are drawn, without anything that they import."""
+    _installed(SCANNED_REQUIREMENTS, site() / "scanned")
+
+
+def _installed(requirements: Path, folder: Path) -> bool:
+    """Whether anything had to be installed; the folder remembers from which text it was made."""
+    wanted = requirements.read_text(encoding="utf-8")
+    stamp = folder / "requirements.txt"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return
+        return False
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--upgrade"]
-    subprocess.run([*pip, "--target", str(site()), "-r", str(REQUIREMENTS)], check=True)
-    without_native_code()
+    subprocess.run([*pip, "--target", str(folder), "-r", str(requirements)], check=True)
     stamp.write_text(wanted, encoding="utf-8")
+    return True
 
 
 def without_native_code() -> None:
@@ -113,6 +156,6 @@ def without_native_code() -> None:
         file.write_text(text.replace("import torch\n", f"import torch\n\n{MISSING}", 1), encoding="utf-8")
 
 
-def named(texts: list[str]) -> list[Package]:
-    known = {re.sub(r"[-_]", "", one.name.lower()): one for one in PACKAGES}
-    return [known[re.sub(r"[-_]", "", text.lower())] for text in texts] if texts else list(PACKAGES)
+def named(texts: list[str], among: tuple[Package, ...] = PACKAGES) -> list[Package]:
+    known = {re.sub(r"[-_]", "", one.name.lower()): one for one in among}
+    return [known[re.sub(r"[-_]", "", text.lower())] for text in texts] if texts else list(among)

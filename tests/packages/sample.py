@@ -17,10 +17,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "src")]
 
-from catalogue import named, site  # noqa: E402
+from catalogue import PACKAGES, SCANNED, fetch, fetch_scanned, named, site  # noqa: E402
 
 from strop.core.cache import Cache  # noqa: E402
 from strop.source.facts import Finding  # noqa: E402
+from strop.source.report import best_of  # noqa: E402
 from strop.source.scan_project import scan_project  # noqa: E402
 
 BEST = 10  #: findings of a package that `strop scan` prints unless `--all` is given
@@ -29,9 +30,9 @@ BEST = 10  #: findings of a package that `strop scan` prints unless `--all` is g
 def shown(packages: list[str], *, every: bool) -> list[Finding]:
     """What the default report shows of each package, or everything that is found."""
     found: list[Finding] = []
-    for package in named(packages):
+    for package in named(packages, (*PACKAGES, *SCANNED)):
         scan = scan_project(package.sources(package.source), jobs=1, cache=Cache())
-        found += scan.findings if every else scan.findings[:BEST]
+        found += scan.findings if every else best_of(scan.findings, BEST)
     return found
 
 
@@ -51,6 +52,8 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="of everything that is found, not of the ten best of each")
     parser.add_argument("--lines", action="store_true", help="one line for each finding, without code")
     given = parser.parse_args()
+    fetch()
+    fetch_scanned()
     found = shown(given.packages, every=given.all)
     drawn = random.Random(given.seed).sample(found, min(given.count, len(found)))
     for number, finding in enumerate(drawn, 1):

@@ -86,7 +86,7 @@ def test_findings_are_sorted_by_what_they_are_worth(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [3, 40])
 def test_the_ten_best_are_printed_and_the_rest_is_counted(count: int) -> None:
-    findings = [Finding("STR150", "compile", Place("net.py", i + 1), f"f{i}", "…", "safe") for i in range(count)]
+    findings = [Finding("STR150", "compile", Place("net.py", i + 1), f"f{i}", f"… {i}", "safe") for i in range(count)]
     text = report.text(Scan(findings=findings), limit=10)
     assert text.count("STR150 compile: …") == min(count, 10)
     assert ("30 more" in text and "`--all`" in text) == (count > 10)

@@ -193,3 +193,25 @@ def test_ignores_and_selections_apply_after_the_cache(project, interpreted):
 def test_an_unused_ignore_comment_is_a_finding(project):
     (finding,) = scan_project([project(a="x = 1  # strop: ignore[STR161]\n")], Settings()).findings
     assert finding.code == "STR196"
+
+
+WAITING = """import torch
+
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, fused=True)
+total = 0.0
+for _ in range(100):
+    loss = net(torch.ones(8, 4)).square().mean()
+    loss.backward()
+    optimizer.step()
+    total += loss.item()
+"""
+
+
+def test_a_wait_that_only_a_gpu_feels_is_told_where_one_is_mentioned_or_asked_for(tmp_path):
+    def codes(text, settings=None):
+        (tmp_path / "train.py").write_text(text, encoding="utf-8")
+        return [f.code for f in scan_project([str(tmp_path)], settings).findings if f.code == "STR179"]
+
+    assert not codes(WAITING)
+    assert codes(WAITING, Settings(select=("STR179",))) and codes(WAITING.replace("(4, 1)", "(4, 1).cuda()"))

@@ -141,7 +141,23 @@ def standing(kernels: Iterable[Finding], project: Project, asked: Sequence[str] 
 def _stands(finding: Finding, project: Project) -> bool:
     if is_test_path(finding.place.file, project.roots):
         return False
+    if finding.rule == "fused-optimizer":
+        return finding.fixable and not _updates_few(finding, project)
+    if _family(finding) == "rotary" and not finding.fixable:
+        return False  # any rotation in a plane looks like it
     return _family(finding) != "attention" or not _chooses_already(finding, project)
+
+
+def _updates_few(finding: Finding, project: Project) -> bool:
+    """Whether an optimizer gets tensors one by one, `[temperature]`: one kernel for all of them gains nothing."""
+    module = project.scanned.get(os.path.realpath(finding.place.file))
+    start = (finding.place.line, finding.place.column)
+    for node in module.code.walk() if module is not None else ():
+        if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == start:
+            given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "params")]
+            display = given[0] if given and isinstance(given[0], (ast.List, ast.Tuple)) else None
+            return display is not None and all(isinstance(e, (ast.Name, ast.Attribute)) for e in display.elts)
+    return False
 
 
 def _is_lost(finding: Finding, advice: Advice) -> bool:

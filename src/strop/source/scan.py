@@ -102,10 +102,14 @@ def _scanned(names: Sequence[str], roots: Sequence[str], options: Options) -> Sc
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:
-    """The first of those that say the same of the same place: a method that several classes share is read in each."""
+    """The first of those that say the same of the same place: a method that several classes share is read in each, and
+    a kernel may fit a place in several ways."""
     found: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
-        found.setdefault((finding.code, finding.place, finding.message), finding)
+        place = finding.place
+        kernel = finding.code.startswith("STR7")
+        said = (place.file, place.line) if kernel else (place, finding.message)
+        found.setdefault((finding.code, said), finding)
     return list(found.values())
 
 

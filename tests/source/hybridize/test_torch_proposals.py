@@ -381,7 +381,7 @@ def run(x: torch.Tensor, size):
         "x = x + torch.arange(size, device=x.device)",
         "x = x[:, :size]",
         "if size > 1: x = x * 2",
-        "x = x[f'{size}_index'] if x.ndim else x",
+        "x = x[f'{size}_index']",
     ],
     ids=["size", "bound", "branch", "text"],
 )

@@ -45,6 +45,7 @@ WAITING = {
     "float": "    total += float(loss)\n",
     "list": "    total += sum(y.tolist()[0])\n",
     "array": "    total += loss.detach().numpy()\n",
+    "mean": "    total = 0.9 * total + 0.1 * loss.item()\n",
     "branch": "    if loss > 3:\n        total += 1\n",
 }
 
@@ -110,3 +111,23 @@ def test_it_says_what_it_costs_where(tmp_path: Path) -> None:
 def test_a_value_that_is_taken_out_in_two_steps_waits_once(tmp_path: Path) -> None:
     (found,) = _found(tmp_path, LOOP + "    total += loss.detach().numpy().item()\n")
     assert "numpy()`" in found.message
+
+
+ROLLOUT = """
+def collect(policy: nn.Module, env, count):
+    observation = env.reset()
+    for _ in range(count):
+        with torch.no_grad():
+            actions = policy(observation)
+        observation, reward = env.step(actions.cpu().numpy())
+"""
+
+
+def test_what_the_next_step_needs_is_not_told_to_wait(tmp_path: Path) -> None:
+    assert not _found(tmp_path, ROLLOUT)
+
+
+def test_a_function_that_measures_may_wait(tmp_path: Path) -> None:
+    text = f"def {{}}():\n{_indented(LOOP + WAITING['item'])}    return total\n"
+    assert _found(tmp_path, text.format("train"))
+    assert not _found(tmp_path, text.format("profile_steps"))

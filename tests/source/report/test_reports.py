@@ -121,3 +121,11 @@ def test_files_that_are_gone_print_without_lines(scan, tmp_path):
     (tmp_path / "net.py").unlink()
     for write in report.FORMATS.values():
         assert "STR196" in write(scan)
+
+
+def test_of_findings_that_say_the_same_a_few_are_shown():
+    same = [finding(place=Place("net.py", line), message="the same") for line in range(1, 30)]
+    other = finding(place=Place("net.py", 40), message="something else")
+    assert [one.place.line for one in report.best_of([*same, other], 10)] == [1, 2, 3, 40]
+    shown = report.text(Scan(findings=[*same, other]), limit=10)
+    assert "26 more" in shown and "something else" in shown

@@ -29,7 +29,7 @@ _MAKING = re.compile(
     r"_*(init|reset|build|make|create|load|save|export|convert|setup|set_|prepare|register|configure|from_|download|"
     r"parse|read|write|tokeni[sz]|preprocess|collate|augment|test|bench|fuse|merge|quanti[sz]e|count|check|assert|"
     r"get_(model|config|dataset|data|loader|optimizer|scheduler|tokenizer|parameters?|args|weights?|pos|sin)|"
-    r"trunc_normal|truncated|xavier|kaiming|orthogonal|lecun|variance_scaling|interpolate_pos|resize_pos|resample|"
+    r"trunc_normal|truncated|xavier|kaiming|orthogonal|lecun|variance_scaling|interpolate_pos|resize_(rel_)?pos|resample|"
     r"remap|rename|checkpoint_filter|summary|profile|verify)"
 )
 #: and of functions that run once unless somebody calls them in a loop
@@ -113,6 +113,18 @@ def _how_often(program: Program, code: Code) -> Often:
     if answers == {"once"}:
         return "once"
     return "once" if _is_once_by_name(code) else "unknown"
+
+
+def is_run(program: Program, code: Code) -> bool:
+    """Whether a script runs it: calls lead there from module-level code."""
+    seen, todo = {code}, [code]
+    while todo:
+        callers = {program.code(caller) for caller, _ in program.callers(todo.pop().id)} - seen
+        if any(isinstance(one.node, ast.Module) for one in callers):
+            return True
+        seen |= callers
+        todo += callers
+    return False
 
 
 def _is_run_by_models(program: Program, code: Code) -> bool:

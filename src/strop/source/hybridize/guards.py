@@ -38,11 +38,16 @@ class Guard:
     span: Span
     test: ast.expr | None  #: None: an exception handler
     truth: Truth
+    holds: bool = True  #: it is the part that runs where the test holds
 
-    def text(self, wanted: bool = True) -> str:
+    def text(self) -> str:
         if self.test is None:
             return "an exception is caught"
-        text = ast.unparse(self.test)
+        test = self.test
+        if not self.holds:
+            negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+            test = test.operand if negated else ast.UnaryOp(ast.Not(), test)  # type: ignore[attr-defined]
+        text = ast.unparse(test)
         return text if len(text) < 60 else text[:57] + "…"
 
 
@@ -96,7 +101,7 @@ class Guards:
             if not isinstance(statement, ast.If) or not rest or statement.orelse:
                 continue
             if isinstance(statement.body[-1], _LEAVING) and self.truth(statement.test, loops) == "always":
-                yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never")
+                yield Guard((_start(rest[0]), _end(rest[-1])), statement.test, "never", False)
 
     def _statement(self, node: ast.stmt, loops: tuple[str, ...]) -> Iterator[Guard]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -106,7 +111,7 @@ class Guards:
             truth = self.truth(node.test, loops)
             yield Guard((_start(node.body[0]), _end(node.body[-1])), node.test, truth)
             if node.orelse:
-                yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth])
+                yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth], False)
             yield from self._block(node.body, loops)
             yield from self._block(node.orelse, loops)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
@@ -138,11 +143,11 @@ class Guards:
             if isinstance(inner, ast.IfExp):
                 truth = self.truth(inner.test, loops)
                 yield Guard(_span(inner.body), inner.test, truth)
-                yield Guard(_span(inner.orelse), inner.test, _OPPOSITE[truth])
+                yield Guard(_span(inner.orelse), inner.test, _OPPOSITE[truth], False)
             elif isinstance(inner, ast.BoolOp):
                 for before, part in zip(inner.values, inner.values[1:]):
-                    truth = self.truth(before, loops)
-                    yield Guard(_span(part), before, truth if isinstance(inner.op, ast.And) else _OPPOSITE[truth])
+                    truth, both = self.truth(before, loops), isinstance(inner.op, ast.And)
+                    yield Guard(_span(part), before, truth if both else _OPPOSITE[truth], both)
 
     def truth(self, test: ast.expr, loops: tuple[str, ...] = ()) -> Truth:
         """What is known of a condition. One that a loop's own variable decides holds in some round."""
@@ -176,7 +181,9 @@ def _answers(program: Program, code: Code) -> bool:
     """It does nothing but return, and asks that question on the way."""
     if not code.calls or not all(isinstance(node, (ast.Expr, ast.Return, ast.If)) for node in code.body):
         return False
-    return any(isinstance(event, Call) and _COMPILING in event.targets for event in program.events(code.id))
+    if any(isinstance(event, Call) and _COMPILING in event.targets for event in program.events(code.id)):
+        return True
+    return code.short == "is_compiling" and any(name.endswith("is_compiling") for name in code.calls)
 
 
 def _truth(value: Value) -> Truth:

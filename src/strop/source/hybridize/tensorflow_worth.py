@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from strop.source.facts import Place
-from strop.source.hybridize.calling import is_test
+from strop.source.hybridize.calling import is_run, is_test
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret.entries import SPECULATIVE, ancestor_names
 from strop.source.interpret.events import Call
@@ -157,15 +157,15 @@ def _runs_often(program: Program, code: Code, seen: set[tuple[Code, int]], below
 
 
 def _is_driver(program: Program, code: Code) -> bool:
-    """Module-level code, or a function that runs a loop over data: it takes no tensors, and something calls it, or its
-    name says what it does."""
+    """Module-level code, or a function that runs a loop over data: it takes no tensors, and a script runs it, or its
+    name says what it does. What a library's function does in a loop is a part of somebody's step."""
     if isinstance(code.node, ast.Module):
         return True
     if isinstance(code.node, ast.ClassDef) or is_test(program, code) or is_keras_method(program, code):
         return False
     if code.parent is not None and not isinstance(code.parent.node, (ast.Module, ast.ClassDef)):
         return _is_driver(program, code.parent)
-    if any(node.entry for node in code.nodes.values()) and not _DRIVING.match(code.short):
+    if not _DRIVING.match(code.short) and not is_run(program, code):
         return False
     return not _takes_tensors(program, code)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from strop.source.facts import Finding, Function, Reason
 from strop.source.hybridize import fixes_torch, recompiles, waiting
 from strop.source.hybridize.break_rules import Break
-from strop.source.hybridize.breaks import own_breaks
+from strop.source.hybridize.choose import Status, status
 from strop.source.hybridize.syntax import owner_of
-from strop.source.hybridize.torch_proposals import Candidate, Proposal, compiled, propose
+from strop.source.hybridize.torch_proposals import Proposal, compiled, propose
 from strop.source.hybridize.torch_worth import Estimate, estimate
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Code
@@ -45,17 +45,17 @@ def advise(
     found = [proposal.finding for proposal in proposals]
     broken: list[Finding] = []
     taken: set[tuple[str, object]] = set()
-    for id, root in inside.items():
-        code = program.code(id)
+    for root in dict.fromkeys(inside.values()):
         worth = estimate(program, root, target)
-        for b in own_breaks(program, id):
-            if not b.doubt and (b.rule, b.place) not in taken:
-                taken.add((b.rule, b.place))
-                broken.append(_break(program, code, b, root, worth))
-        if code is root and id in judged:
-            found += _recompilations(program, code, judged[id][0], worth)
+        for found_break in _breaks_in(program, root, status(program, root.id), worth):
+            key = found_break.rule, found_break.place
+            if key not in taken:
+                taken.add(key)
+                broken.append(found_break)
+        if root.id in judged:
+            found += _recompilations(program, root, judged[root.id][0], worth)
     for candidate in mended:
-        for found_break in _breaks_of(program, candidate):
+        for found_break in _breaks_in(program, candidate.code, candidate.state, candidate.estimate):
             key = found_break.rule, found_break.place
             if key not in taken:
                 taken.add(key)
@@ -84,11 +84,12 @@ def _one_per_function(broken: list[Finding]) -> list[Finding]:
     return found
 
 
-def _breaks_of(program: Program, one: Candidate) -> Iterator[Finding]:
-    for b, _ in one.state.certain:
+def _breaks_in(program: Program, root: Code, state: Status, worth: Estimate) -> Iterator[Finding]:
+    """The breaks that every call of a function comes to, in scanned files."""
+    for b, _ in state.certain:
         owner = owner_of(program, b.place)
         if not b.doubt and owner is not None and owner.module in program.modules.values():
-            yield _break(program, owner, b, one.code, one.estimate)
+            yield _break(program, owner, b, root, worth)
 
 
 def _break(program: Program, code: Code, b: Break, root: Code, worth: Estimate) -> Finding:

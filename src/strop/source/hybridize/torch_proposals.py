@@ -23,6 +23,7 @@ from strop.source.hybridize.choose import Status, is_candidate, is_nested, statu
 from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.purpose import backend_of, figures
 from strop.source.hybridize.recompiles import every_call
+from strop.source.hybridize.reservations import reservation
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
@@ -50,10 +51,11 @@ class Candidate:
     covers: frozenset[str]  #: ids of the functions that would be compiled with it
     repeated: bool  #: it changes Python state that its own guards read
     figures: str  #: the table that the estimate was made with
+    reservation: str  #: why nothing is said of it all the same
 
     @property
     def whole(self) -> bool:
-        return self.state.whole and not self.repeated
+        return self.state.whole and not self.repeated and not self.reservation
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ def _candidates(program: Program, target: str, with_strop: bool) -> Iterator[Can
         covers = frozenset(other for other, _ in program.reached(id))
         if any(program.code(other) in program.graphs for other in covers):
             continue  # a part is compiled already: whoever did so chose
-        yield Candidate(code, state, worth, covers, bool(every_call(program, id)), table)
+        doubt = reservation(program, code, state, worth)
+        yield Candidate(code, state, worth, covers, bool(every_call(program, id)), table, doubt)
 
 
 def _is_eligible(program: Program, code: Code) -> bool:
@@ -141,6 +144,8 @@ def _is_eligible(program: Program, code: Code) -> bool:
 def _can_be_mended(one: Candidate) -> bool:
     """A few breaks, none of which is what the function is for; shapes that depend on data need another algorithm."""
     certain = [b for b, _ in one.state.certain]
+    if one.reservation:
+        return False
     return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in (*_DRIVING, "dynamic-shape") for b in certain)
 
 

@@ -11,36 +11,85 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from strop.source.facts import Place
-from strop.source.hybridize.breaks import along
-from strop.source.hybridize.syntax import guards_of, reaching, span
+from strop.source.hybridize.guards import Guards
+from strop.source.hybridize.syntax import guards_of, span
 from strop.source.hybridize.torch_worth import event_estimate
 from strop.source.interpret.events import Call, Iteration
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Code
 
-_LARGE = 4.0  #: units of a body that is worth a graph by itself
+_LARGE = 2.0  #: units of a body that would fill a graph with its copies
 _ARITHMETIC = ("int", "min", "max", "round", "abs", "ceil", "floor")
+_BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 _PARTS = ("unbind", "split")  #: as many as the tensor is long
 _unrolled: WeakKeyDictionary[Program, dict[tuple[Code, str], bool]] = WeakKeyDictionary()
 
 
 def is_unrolled(program: Program, id: str, target: str) -> bool:
     """Whether a function, or something that it calls whatever its arguments are, runs a loop over a tensor's length."""
-    if _unrolls(program, program.code(id), target):
-        return True
-    return any(
-        _unrolls(program, program.code(other), target) and along(program, chain)[0] == "always"
-        for other, chain in reaching(program, id)
-        if chain
-    )
+    return _unrolls(program, program.code(id), target)
 
 
 def _unrolls(program: Program, code: Code, target: str) -> bool:
     kept = _unrolled.setdefault(program, {})
     key = code, target
     if key not in kept:
-        kept[key] = any(_work(program, code, loop, target) > _LARGE for loop in _loops(program, code))
+        kept[key] = False  # against circles
+        if isinstance(code.node, (ast.Module, ast.ClassDef)):
+            return False
+        at = [(place.line, place.column) for place in _unrolling(program, code, target)]
+        kept[key] = bool(at) and _is_passed(guards_of(program, code), code.body, at)
     return kept[key]
+
+
+def _unrolling(program: Program, code: Code, target: str) -> Iterator[Place]:
+    """Where a function unrolls a loop: its own, or one of a function that it calls there."""
+    for loop in _loops(program, code):
+        if _work(program, code, loop, target) > _LARGE:
+            yield code.place(loop.iter)
+    for event in program.events(code.id):
+        if isinstance(event, Call) and any(_unrolls(program, program.code(id), target) for id in event.functions):
+            yield event.place
+
+
+def _is_passed(guards: Guards, body: list[ast.stmt], at: list[tuple[int, int]]) -> bool:
+    """Whether every way through some statements comes by one of these positions."""
+    for statement in body:
+        inside = [one for one in at if _contains(statement, one)]
+        if not inside:
+            continue
+        if isinstance(statement, ast.If):
+            truth = guards.truth(statement.test)
+            ways = [*([statement.body] if truth != "never" else []), *([statement.orelse] if truth != "always" else [])]
+            if any(_contains(statement.test, one) for one in inside) or all(
+                _is_passed(guards, w, inside) for w in ways
+            ):
+                return True
+        elif isinstance(statement, ast.Try):
+            if _is_passed(guards, statement.body, inside):
+                return True
+        elif isinstance(statement, _BLOCKS):
+            walked = any(all(not _contains(s, one) for s in statement.body) for one in inside)
+            if walked or _is_passed(guards, statement.body, inside):
+                return True
+        elif _is_passed_within(statement, inside):
+            return True
+    return False
+
+
+def _is_passed_within(node: ast.AST, at: list[tuple[int, int]]) -> bool:
+    """The same of an expression: one of `a if c else b` needs both."""
+    inside = [one for one in at if _contains(node, one)]
+    for choice in (inner for inner in ast.walk(node) if isinstance(inner, ast.IfExp)):
+        if _is_passed_within(choice.body, inside) and _is_passed_within(choice.orelse, inside):
+            return True
+        inside = [one for one in inside if not _contains(choice.body, one) and not _contains(choice.orelse, one)]
+    return bool(inside)
+
+
+def _contains(node: ast.AST, at: tuple[int, int]) -> bool:
+    first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    return bool(first <= at < last)
 
 
 def _work(program: Program, code: Code, loop: ast.For, target: str) -> float:
@@ -51,7 +100,7 @@ def _work(program: Program, code: Code, loop: ast.For, target: str) -> float:
 
 
 def _loops(program: Program, code: Code) -> Iterator[ast.For]:
-    """The loops of a function that are always reached and run over the length of a tensor."""
+    """The loops of a function that run over the length of a tensor."""
     loops = [node for node in code.own() if isinstance(node, ast.For)]
     if not loops:
         return
@@ -59,9 +108,7 @@ def _loops(program: Program, code: Code) -> Iterator[ast.For]:
     tensors = {span(e.place) for e in program.events(code.id) if isinstance(e, Iteration) and e.over.only_tensors()}
     for loop in loops:
         place: Place = code.place(loop.iter)
-        if not (_is_long(loop.iter, sizes) or span(place) in tensors):
-            continue
-        if guards_of(program, code).reached(place)[0] == "always":
+        if _is_long(loop.iter, sizes) or span(place) in tensors:
             yield loop
 
 

@@ -30,6 +30,12 @@ _NUMBERS = ("float", "int", "bool")
 _SELDOM = re.compile(
     r"%|log|print|verbose|debug|rank|main_process|is_main|freq|interval|every|save|plot|last|isnan|isinf|isfinite"
 )
+#: functions that keep a value or tell it
+_KEEPING = re.compile(
+    r"append|extend|add|update|log|record|report|write|print|info|debug|set_(postfix|description)|format|track|push"
+)
+_PASSING = ("float", "int", "str", "round", "dict", "list", "tuple", "sum", "mean", "numpy", "cpu", "detach", "array")
+_MEASURING = re.compile(r"_*(profile|bench|time_|measure)")  #: functions that wait in order to measure
 _NO_GRADIENTS = ("no_grad", "inference_mode")
 
 
@@ -51,7 +57,7 @@ def findings(program: Program, target: str) -> list[Finding]:
         for code in (module.code, *module.functions):
             if code.calls.isdisjoint((*_TAKING, *_NUMBERS)) and not code.calls & {"backward", "no_grad"}:
                 continue
-            if code in program.graphs or is_test(program, code):
+            if code in program.graphs or is_test(program, code) or _MEASURING.match(code.short):
                 continue
             for step in _steps(program, code):
                 found += _in_step(program, step, target)
@@ -136,7 +142,9 @@ def _in_step(program: Program, step: Step, target: str) -> Iterator[Finding]:
         kind = _kind(code, node, values, trained)
         if kind == "branch" and not step.trains:
             continue  # a loop that generates runs until the data say so
-        if kind and isinstance(node, ast.expr) and not _is_seldom(node, parents, step.body):
+        if not kind or not isinstance(node, ast.expr) or _is_seldom(node, parents, step.body):
+            continue
+        if kind == "branch" or _is_collected(step, node, parents):
             kinds.setdefault(kind, []).append(node)
     for kind, nodes in kinds.items():
         yield _finding(step, kind, sorted(nodes, key=lambda n: (n.lineno, n.col_offset)), target)
@@ -206,6 +214,42 @@ def _is_seldom(node: ast.AST, parents: dict[ast.AST, ast.AST], body: list[ast.st
             return False
         inner, outer = outer, parents.get(outer)
     return False
+
+
+def _is_collected(step: Step, node: ast.expr, parents: dict[ast.AST, ast.AST], deep: bool = True) -> bool:
+    """Whether a value is only added up, kept in a list or told, which could wait until after the loop."""
+    inner: ast.AST = node
+    outer = parents.get(inner)
+    while outer is not None:
+        if isinstance(outer, ast.AugAssign):
+            return True
+        if isinstance(outer, ast.Call) and inner is not outer.func:
+            name = outer.func.attr if isinstance(outer.func, ast.Attribute) else getattr(outer.func, "id", "")
+            if _KEEPING.match(name):
+                return True
+            if name not in _PASSING:
+                return False
+        elif isinstance(outer, ast.Assign):
+            return all(_is_kept(step, target, outer, parents, deep) for target in outer.targets)
+        elif isinstance(outer, (ast.Return, ast.Yield)):
+            return True
+        elif isinstance(outer, (ast.stmt, ast.Compare)) or (isinstance(outer, ast.Subscript) and inner is outer.slice):
+            return False
+        inner, outer = outer, parents.get(outer)
+    return False
+
+
+def _is_kept(step: Step, target: ast.expr, statement: ast.Assign, parents: dict[ast.AST, ast.AST], deep: bool) -> bool:
+    """`losses[name] = …`, `self.loss = …`, a running mean, or a variable that is only collected in turn."""
+    if not isinstance(target, ast.Name):
+        return not isinstance(target, ast.Tuple)
+    own = set(map(id, ast.walk(statement)))
+    reads = (n for n in _direct(step.body) if isinstance(n, ast.Name) and n.id == target.id and id(n) not in own)
+    return deep and all(
+        _is_collected(step, read, parents, False) or _is_seldom(read, parents, step.body)
+        for read in reads
+        if isinstance(read.ctx, ast.Load)
+    )
 
 
 _ADVICE = {

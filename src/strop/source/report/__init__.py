@@ -10,7 +10,7 @@ from strop.source.report.html import html
 from strop.source.report.plain import as_json
 from strop.source.report.sarif import sarif
 from strop.source.report.statistics import statistics
-from strop.source.report.text import text
+from strop.source.report.text import best_of, text
 
 FORMATS: dict[str, Callable[[Scan], str]] = {
     "text": text,
@@ -20,4 +20,4 @@ FORMATS: dict[str, Callable[[Scan], str]] = {
     "html": html,
 }
 
-__all__ = ["FORMATS", "as_json", "github", "html", "sarif", "statistics", "text"]
+__all__ = ["FORMATS", "as_json", "best_of", "github", "html", "sarif", "statistics", "text"]

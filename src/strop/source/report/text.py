@@ -13,6 +13,7 @@ _FIXES = {
     "safe-if": "`strop fix --write --unsafe` applies this; it rests on an assumption",
     "unsafe": "not applied: it may change what the program does",
 }
+_SAME = 3  #: findings with one message that are shown
 _ASSUMPTIONS = 3  #: of a finding that are shown
 _COLOURS = {"red": "\033[31;1m", "blue": "\033[34;1m", "bold": "\033[1m", "dim": "\033[2m", "off": "\033[0m"}
 _PLAIN = dict.fromkeys(_COLOURS, "")
@@ -26,13 +27,25 @@ def text(scan: Scan, *, colour: bool = False, verdicts: bool = False, limit: int
         for function in scan.functions:
             lines += _verdict(function, paint)
     sources, chains = SourceLines(), notes(scan)
-    best = scan.findings if limit is None else scan.findings[:limit]
+    best = scan.findings if limit is None else best_of(scan.findings, limit)
     for finding in best:
         key = (finding.function, finding.place.file, finding.place.line, finding.code)
         lines += _finding(finding, sources, chains.get(key, []), paint)
-    if more := _more(scan.findings[len(best) :]):
+    kept = set(map(id, best))
+    if more := _more([finding for finding in scan.findings if id(finding) not in kept]):
         lines += [more, ""]
     return "\n".join([*lines, *scan.notes, summary(scan)]) + "\n"
+
+
+def best_of(findings: list[Finding], limit: int) -> list[Finding]:
+    """The ones that are worth most; of those that say the same of different places, a few."""
+    said: Counter[tuple[str, str]] = Counter()
+    kept = []
+    for finding in findings:
+        said[finding.code, finding.message] += 1
+        if said[finding.code, finding.message] <= _SAME:
+            kept.append(finding)
+    return kept[:limit]
 
 
 def _more(rest: list[Finding]) -> str:
@@ -42,7 +55,7 @@ def _more(rest: list[Finding]) -> str:
     codes = Counter(f"{finding.code} {finding.rule}" for finding in rest)
     often = ", ".join(f"{count} {name}" for name, count in codes.most_common(4))
     others = ", …" if len(codes) > 4 else ""
-    return f"{len(rest):,} more, worth less ({often}{others}): `--all` shows them"
+    return f"{len(rest):,} more, worth less or the same again ({often}{others}): `--all` shows them"
 
 
 def summary(scan: Scan) -> str:

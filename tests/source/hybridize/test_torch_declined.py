@@ -1,0 +1,251 @@
+"""Models that only look as if one graph could hold them, each a kind that was found in a package and proposed wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strop.source.facts import Finding
+from strop.source.scan import scan
+
+HEAD = "import numpy as np\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
+#: a dozen element-wise operations: worth a graph by any estimate
+FUSING = """
+        y = torch.exp(-x * x) - torch.tanh(x) * torch.sigmoid(x)
+        y = y / (1 + y.abs()) + torch.sin(x) * torch.cos(y)
+        y = (y - y.mean(-1, keepdim=True)) * torch.rsqrt(y.var(-1, keepdim=True) + 1e-5)
+"""
+
+
+def _found(folder: Path, text: str) -> list[Finding]:
+    (folder / "program.py").write_text(HEAD + text, encoding="utf-8")
+    return scan([str(folder)]).findings
+
+
+def _proposed(folder: Path, text: str) -> list[str]:
+    return [finding.function for finding in _found(folder, text) if finding.code == "STR150"]
+
+
+CELL = """class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.u = nn.Linear(width, 2 * width)
+        self.register_buffer("start", torch.zeros(1, width))
+
+    def forward(self, x, hx=None):
+        {call}
+
+    def cell(self, w, ht):
+        steps = []
+        for k in range(w.shape[1]):
+            at, zt = (w[:, k] + self.u(ht)).chunk(2, 1)
+            ht = torch.sigmoid(zt) * ht + (1 - torch.sigmoid(zt)) * torch.relu(at)
+            steps.append(ht)
+        return torch.stack(steps, dim=1)
+
+
+class Net(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(width) for _ in range(depth)])
+
+    def forward(self, x, hx=None):
+        for i, layer in enumerate(self.layers):
+            if hx is not None:
+                x = layer(x, hx[i])
+            else:
+                x = layer(x)
+        return x
+"""
+BOTH = "if hx is not None:\n            return self.cell(x, hx)\n        else:\n            return self.cell(x, self.start)"
+RETURNED = "if hx is not None:\n            return self.cell(x, hx)\n        return self.cell(x, self.start)"
+CHOSEN = "return self.cell(x, hx) if hx is not None else self.cell(x, self.start)"
+
+
+@pytest.mark.parametrize("call", [BOTH, RETURNED, CHOSEN])
+def test_a_cell_that_every_branch_runs_over_time_is_not_unrolled_into_a_graph(call: str, tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, CELL.format(call=call))
+
+
+def test_a_loop_over_time_that_an_option_asks_for_leaves_the_rest_of_the_model(tmp_path: Path) -> None:
+    call = f"if hx is not None:\n            return self.cell(x, hx){FUSING}        return y"
+    assert _proposed(tmp_path, CELL.format(call=call)) == ["Net.forward"]
+
+
+HARD_MASK = f"""class Explainer:
+    def train(self, model, x):
+        self.mask, self.hard = nn.Parameter(torch.ones(3, 3)), None
+        for i in range(100):
+            self.loss(model(x)).backward()
+            if i == 0:
+                self.hard = self.mask.grad != 0.0
+
+    def loss(self, x):
+        {FUSING}
+        if self.hard is not None:
+            y = y + self.mask[self.hard].sigmoid().mean()
+        return y.mean()
+"""
+
+
+def test_a_loss_that_a_mask_of_gradients_selects_from_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, HARD_MASK)
+
+
+MODEL = """class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+
+    def forward(self, x, {parameter}):
+        x = self.up(x)
+{body}
+        return y
+"""
+DECLINED = {
+    "a list of texts": ("texts: list[str]", "        x = x + len(texts)" + FUSING),
+    "texts by what is done with them": (
+        "texts",
+        "        words = [text.strip() for text in texts]\n        x = x + len(words)" + FUSING,
+    ),
+    "captions": ("captions", "        x = x + len(captions)" + FUSING),
+    "a shape from data where an argument is left out": (
+        "mask=None",
+        "        if mask is None:\n            x = x[x.sum(-1) > 0]" + FUSING,
+    ),
+    "a context that Dynamo does not follow, in one branch": (
+        "flash",
+        "        if flash:\n            with torch.backends.cuda.sdp_kernel(enable_flash=True):\n"
+        "                x = F.scaled_dot_product_attention(x, x, x)" + FUSING,
+    ),
+    "a question to the data unless a flag is given": (
+        "diag=False",
+        "        if not diag:\n            x = x * 2 if torch.equal(x, x.flip(0)) else x" + FUSING,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DECLINED)
+def test_a_model_is_not_proposed_for_what_it_does_by_default(name: str, tmp_path: Path) -> None:
+    parameter, body = DECLINED[name]
+    assert not _proposed(tmp_path, MODEL.format(parameter=parameter, body=body))
+
+
+def test_a_model_with_an_option_is_proposed(tmp_path: Path) -> None:
+    body = "        if mode == 'mean':\n            x = x - x.mean()" + FUSING
+    assert _proposed(tmp_path, MODEL.format(parameter="mode: str = 'mean'", body=body)) == ["Net.forward"]
+
+
+LOSS = f"class Loss(nn.Module):\n    def forward(self, x):\n{FUSING}        return y.mean()\n"
+
+
+def test_a_loss_of_a_few_operations_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, LOSS.replace("torch.sin(x) * torch.cos(y)", "x"))
+
+
+def test_a_break_under_a_condition_is_not_reported_in_what_is_compiled(tmp_path: Path) -> None:
+    text = "@torch.compile\ndef step(x, check):\n{body}        return x\n"
+    certain = text.format(body="    if x.sum() > 0:\n        x = x + 1\n    if True:\n")
+    guarded = text.format(body="    if check:\n        if x.sum() > 0:\n            x = x + 1\n    if True:\n")
+    call = "\n\nstep(torch.ones(3), bool(input()))\n"
+    assert any(f.code == "STR155" for f in _found(tmp_path, certain + call))
+    assert not any(f.code == "STR155" for f in _found(tmp_path, guarded + call))
+
+
+def test_the_assumption_of_an_other_branch_is_negated(tmp_path: Path) -> None:
+    body = "        if mode:\n            x = x + 1\n        else:\n            x = x * x.sum().item()\n" + FUSING
+    (tmp_path / "program.py").write_text(HEAD + MODEL.format(parameter="mode", body=body), encoding="utf-8")
+    (facts,) = [one for one in scan([str(tmp_path)]).functions if one.function == "Net.forward"]
+    assert any("not (`not mode`)" in text for text in facts.assumptions)
+
+
+OPTIMIZERS = {
+    "torch.optim.Adam(net.parameters())": {"STR775"},
+    "torch.optim.Adam([temperature])": set(),
+    "nn.utils.clip_grad_norm_(net.parameters(), 1.0, foreach=False)": set(),
+}
+
+
+@pytest.mark.parametrize("call", OPTIMIZERS)
+def test_an_optimizer_of_single_tensors_and_what_is_none_get_no_kernel(call: str, tmp_path: Path) -> None:
+    text = f"net, temperature = nn.Linear(4, 4), nn.Parameter(torch.ones(1))\nresult = {call}\n"
+    assert {f.code for f in _found(tmp_path, text) if f.code.startswith("STR77")} == OPTIMIZERS[call]
+
+
+FORGET = """class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, 2 * width)
+
+    def forward(self, x):
+        z, f = self.up(x).chunk(2, -1)
+        z, f, kept, steps = torch.tanh(z), torch.sigmoid(f), None, []
+        for i, h in enumerate((f * z).split(1, dim=0)):
+            if kept is not None:
+                h = h + (1 - f[i]) * kept
+            kept = h
+            steps.append(h)
+        y = torch.cat(steps) * torch.sigmoid(z)
+        return y / (1 + y.abs()) + torch.sin(y) * torch.cos(y) + torch.exp(-y) * torch.rsqrt(y.var(-1, keepdim=True))
+"""
+
+
+def test_a_small_cell_over_time_is_not_unrolled_either(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, FORGET)
+
+
+ROTATED = """def corners(distances, angle):
+    x, y = torch.split(distances, 2, -1)
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    return torch.cat([x * cos - y * sin, x * sin + y * cos], -1)
+"""
+
+
+def test_a_rotation_in_a_plane_is_no_rotary_embedding(tmp_path: Path) -> None:
+    assert not any(f.code.startswith("STR74") and not f.fixable for f in _found(tmp_path, ROTATED))
+
+
+ASKED = f"""def distance(x, square):
+    same = torch.equal(x, x.flip(0))
+    return x * 2 if square and same else x
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+
+    def forward(self, x, square):
+        x = self.up(x)
+        if square:
+            x = distance(x, True)
+        else:
+            x = distance(x, False)
+{FUSING}        return y
+"""
+
+
+def test_a_question_to_the_data_in_every_branch_is_a_break(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, ASKED)
+
+
+WARNED = """import warnings
+
+
+def _warn():
+    warnings.warn("deprecated")
+
+
+@torch.compile
+def step(x: torch.Tensor, old=None):
+    if old is not None:
+        _warn()
+    return x * 2
+"""
+
+
+def test_a_warning_that_only_an_old_argument_brings_is_not_reported(tmp_path: Path) -> None:
+    text = f"{WARNED}\n\ndef run(x: torch.Tensor, old):\n    return step(x, old)\n"
+    assert not any(f.code == "STR158" for f in _found(tmp_path, text))
+    assert any(f.code == "STR158" for f in _found(tmp_path, text.replace("    if old is not None:\n    ", "")))
