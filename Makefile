@@ -6,12 +6,13 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
-.PHONY: help demo test test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
+.PHONY: help demo test coverage test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
         test-soundness test-packages test-zoo check format docs bench bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
 	@echo "make test             every check and the tests (under 15 minutes on two cores)"
+	@echo "make coverage         the same tests, and which lines of the code they ran"
 	@echo "make check            ruff, mypy, import-linter"
 	@echo "make test-slow        the tests marked slow, too"
 	@echo "make test-targets     what compiles, as if on CPUs with SSE, AVX2 and AVX-512, and plans of every known CPU"
@@ -34,6 +35,10 @@ demo: $(VENV)/.base
 # two processes: worksteal keeps both busy to the end, and each has a cache and a thread of its own
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# apart from `test`: counting lines makes the tests half as long again
+coverage: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers and not models"
