@@ -221,3 +221,10 @@ def test_a_file_that_was_changed_gets_a_coded_problem(session: Session, tmp_path
         Session.load(tmp_path / "s.json", *block())
     assert caught.value.code in ("STR301", "STR302", "STR304", "STR306")
     agrees(session)
+
+
+def test_what_training_keeps_is_no_business_of_a_session(session):
+    before = session.history
+    with pytest.raises(Problem, match="STR301.*a session holds a forward graph"):
+        session.apply("keep{value=relu}")
+    assert not session.why("recompute{value=relu}") and session.history == before

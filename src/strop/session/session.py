@@ -441,6 +441,9 @@ def _parsed(passes: Sequence[Pass | str]) -> tuple[Pass, ...]:
                           help="session.space() lists what can be")  # fmt: skip
         if not (verdict := one.well_formed()):
             raise Problem("STR301", f"{type(one).title}: {verdict.why}", help="docs/passes.md has every pass")
+        if one.level == "partition":
+            raise Problem("STR301", f"{one}: a session holds a forward graph, of which nothing is kept for backward",
+                          help='strop.compile(model, args, training=True, partition="keep{value=…}")')  # fmt: skip
     return tuple(found)
 
 
