@@ -225,6 +225,6 @@ def test_a_file_that_was_changed_gets_a_coded_problem(session: Session, tmp_path
 
 def test_what_training_keeps_is_no_business_of_a_session(session):
     before = session.history
-    with pytest.raises(Problem, match="STR301.*a session holds a forward graph"):
+    with pytest.raises(Problem, match=r"STR301.*a session holds a forward graph"):
         session.apply("keep{value=relu}")
     assert not session.why("recompute{value=relu}") and session.history == before
