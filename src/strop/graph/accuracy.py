@@ -47,7 +47,7 @@ PASS = LINEAR | frozenset((
     "minimum", "relu", "gelu", "silu", "hardswish", "mish", "elu", "leaky_relu", "prod", "amax", "amin", "cumsum",
     "cumprod", "index_put", "scatter", "embedding", "linear", "matmul", "conv", "conv_weight_grad", "byte_linear",
     "byte_conv", "byte_lstm", "max_pool", "max_pool_backward", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool",
-    "upsample_nearest", "upsample_linear", "grid_sample", "attention_backward",
+    "upsample_nearest", "upsample_linear", "grid_sample",
 ))  # fmt: skip
 #: library nodes that only move, choose or blend elements
 _MOVING_LIBRARY = (
