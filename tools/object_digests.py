@@ -148,6 +148,7 @@ def _step(step: NativeStep | LibraryStep) -> tuple[object, ...]:
 
 def _place(argument: Argument) -> tuple[object, ...]:
     from strop.driver.artifact import InArena, InPacked, Slot
+    from strop.frontend.torch.dtypes import tensor_of
 
     place, type_ = argument.place, argument.type
     if isinstance(place, Slot):
@@ -156,7 +157,7 @@ def _place(argument: Argument) -> tuple[object, ...]:
         return "arena", place.offset, type_.dtype, type_.shape
     if isinstance(place, InPacked):
         return "packed", place.slot, type_.dtype, type_.shape
-    return "const", tuple(place.tensor(type_).flatten().tolist()), type_.dtype, type_.shape
+    return "const", tuple(tensor_of(place.data, type_).flatten().tolist()), type_.dtype, type_.shape
 
 
 def _digest(value: object) -> str:
