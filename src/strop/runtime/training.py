@@ -8,7 +8,6 @@ the other still is, and what passes between them is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -147,7 +146,7 @@ class TrainingPiece(DynamoPiece):
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         owner = self.owner
         # gradients do not stand the error of Winograd's convolutions: 1e-2 of a gradient's scale on ResNet-18
-        options = replace(owner.options, winograd=False)
+        options = owner.options.direct
         return owner.build_step(graph, self.weights, self.step.memory, options, owner.journal, threads)
 
     def _output(self, place: int, leaf: Any, output: Output) -> Output:
