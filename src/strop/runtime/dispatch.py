@@ -225,8 +225,7 @@ class Dispatcher:
     def _trace(self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | Eager:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in arguments.tensors)
         with self.journal.step("compile a variant", model=self._name, inputs=shapes):
-            with short_lived():
-                made = self._traced_and_built(args, kwargs)
+            made = self._traced_and_built(args, kwargs)
             trim()
             return made
 
