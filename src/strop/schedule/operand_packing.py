@@ -10,13 +10,11 @@ from math import prod
 from strop.core.dtypes import SIZES
 from strop.loops.analysis import Contraction, contraction
 from strop.loops.ir import CONSTANT, Load, Loop, index_loads
-from strop.loops.passes.packing import Pack
+from strop.loops.passes.packing import LINE_BYTES, PAGE_BYTES, Pack
+from strop.loops.passes.targeted import MOST_VECTORS
 from strop.schedule.builder import ScheduleBuilder
 
 FEWEST_SHARING = 16  # rows that share an operand, from which packing it at every call pays
-LINE_BYTES = 64
-PAGE_BYTES = 4096  # rows so far apart share the sets of L1
-MOST_VECTORS = 6  # across, of the widest tile
 
 
 def packable(recipe: ScheduleBuilder, load: Load) -> bool:
@@ -69,6 +67,7 @@ def transpose_rows(recipe: ScheduleBuilder, found: Contraction, along: Loop, row
                 continue
         if load.buffer.space in CONSTANT or not _copied_once(recipe, found, load):
             continue
+        # rows a whole page apart would share the sets of L1
         aliases = inner.extent * SIZES[load.buffer.dtype] % PAGE_BYTES == 0
         others = tuple(loop.name for loop in _moving(found, load) if loop != inner)
         pack = Pack(recipe.name, load.buffer.name, inner.name, inner.extent + lanes * aliases, others)
