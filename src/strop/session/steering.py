@@ -410,7 +410,7 @@ def parsed(passes: Sequence[Pass | str]) -> tuple[Pass, ...]:
             raise Problem("STR301", f"{type(one).title}: {verdict.why}", help="docs/passes.md has every pass")
         if one.level == "partition":
             raise Problem("STR301", f"{one}: a session holds a forward graph, of which nothing is kept for backward",
-                          help='strop.compile(model, args, training=True, partition="keep{value=…}")')  # fmt: skip
+                          help="Session(model, args, training=True).partition(…) divides a training step")  # fmt: skip
     return tuple(found)
 
 
