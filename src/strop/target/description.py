@@ -43,7 +43,7 @@ class Target:
     fork_join_us: float = 1.5
     latency: tuple[float, float, float] = (14.0, 50.0, 300.0)  #: cycles until a line of L2, L3, memory is there
     hopped: float = 1.0  #: how much longer lines beyond L2 take in short runs, many of them by turns
-    l1_ways: int = 8  #: lines of L1 whose addresses are 4 KB apart; more of them evict each other
+    l1_ways: int = 8  #: lines that a set of L1 holds; more of them evict each other
     l2_ways: int = 8
     l3_ways: int = 16
     l3_share: float = 0.15  #: of L3, that others leave to a program from one run to the next
@@ -69,6 +69,21 @@ class Target:
             return self.core
         generic = {128: "aarch64" if self.is_arm else "x86-64", 256: "x86-64-v3"}
         return TARGETS[generic.get(self.vector_bits, "x86-64-v4")].ports
+
+    @property
+    def fma_latency(self) -> float:
+        """Cycles from one multiply-add of whole vectors to one that uses its result."""
+        return self.ports.use("fma", self.vector_bits).latency
+
+    @property
+    def fma_pipes(self) -> int:
+        """Pipes that multiply and add."""
+        return len(self.ports.use("fma", self.vector_bits).ports)
+
+    @property
+    def l1_way(self) -> int:
+        """Bytes after which addresses fall on the same set of L1 again."""
+        return self.l1 // self.l1_ways
 
     @property
     def all_features(self) -> tuple[str, ...]:
