@@ -159,9 +159,7 @@ class Session:
 
     def _made_again(self, journal: Journal) -> Stages:
         target, threads = pipeline.target_for(self.options), self.compiled.threads
-        stages = pipeline.run_stages(self._captured, target, self.options, journal, threads)
-        measured = self.compiled.about.edits
-        return pipeline.replanned(stages, journal, Pass.parse_all(measured)) if measured else stages
+        return pipeline.run_stages(self._captured, target, self.options, journal, threads)
 
     @property
     def graph(self) -> Graph:
