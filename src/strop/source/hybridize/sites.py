@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from strop.source.facts import Edit, Finding, Place
 from strop.source.hybridize.calling import exported, forwards_of, how_often, is_module, is_test
 from strop.source.hybridize.choose import status
-from strop.source.hybridize.purpose import backend_of, figures_of_inference, is_trained
+from strop.source.hybridize.purpose import backend_of, is_trained, table_of
 from strop.source.hybridize.syntax import owner_of, span
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
@@ -198,7 +198,7 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
             told = assumed if rest <= 0 else (*assumed[:_MAX_ASSUMPTIONS], f"{rest} more of this kind")
             found.append((finding(code, statement, worth, told, table), worth.saved))
         elif _comes_from_library(value) and _is_called_in_loop(program, code, statement):
-            table = target if is_trained(program, [code.module]) else figures_of_inference(target, with_strop)
+            table = table_of(target, is_trained(program, [code.module]), with_strop)
             if table in _UNSEEN:
                 worth = Estimate(*_UNSEEN[table])
                 made = finding(code, statement, worth, ("layers of the package can be traced",), table)
@@ -208,7 +208,7 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
 
 def _figures(program: Program, models: list[Object], target: str, with_strop: bool) -> str:
     users = {program.code(id).module: None for obj in models for id in program.users_of(obj)}
-    return target if is_trained(program, users) else figures_of_inference(target, with_strop)
+    return table_of(target, is_trained(program, users), with_strop)
 
 
 def _assumed(program: Program, models: list[Object]) -> tuple[str, ...]:
