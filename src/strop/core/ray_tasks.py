@@ -11,6 +11,7 @@ import importlib.util
 import logging
 import os
 import pickle
+import socket
 from collections.abc import Callable
 from importlib import import_module
 from types import TracebackType
@@ -19,6 +20,7 @@ from typing import Any
 from strop.core.problem import Problem
 from strop.core.tasks import ATTEMPTS, WAITING, Done, answer
 
+_REACH_SECONDS = 10.0
 LARGEST = 16 * 2**20  # bytes of a task or a result: with all that are on their way, far less than an object store holds
 
 
@@ -33,10 +35,11 @@ class RayPool:
         self._ours = not self._ray.is_initialized()
         if self._ours:
             try:
+                _reach(address)
                 self._ray.init(
                     address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False
                 )
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 told = f"there is no Ray cluster at `{address}` ({_first_line(error)})"
                 raise Problem("STR506", told, help="`ray start --head` starts one here") from error
         self._given, self._busy = workers, dict[Any, Any]()
@@ -99,6 +102,13 @@ def _answer(module: str, function: str, data: bytes) -> bytes:
     if len(made) > LARGEST:
         return pickle.dumps((None, Problem("STR506", f"a result of {len(made)} bytes is too large to be sent")))
     return made
+
+
+def _reach(address: str) -> None:
+    """Ray itself waits for an address for ever."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), _REACH_SECONDS).close()
 
 
 def _first_line(error: BaseException) -> str:
