@@ -295,6 +295,20 @@ CODES: dict[str, Explanation] = {
         "again; an entry of the cache with such a fault is deleted by itself. While a model is compiled, the code "
         "means that an operator has an attribute which is no number, string, tuple or None.",
     ),
+    "STR505": Explanation(
+        "the tuning database cannot be used",
+        "The SQLite file that `strop tune` writes (STROP_TUNING, or `tuning.sqlite` beside the cache) is damaged or no "
+        "such file, was written by a newer Strop, or could not be written: the disk is full, the file is read-only, or "
+        "another process kept it locked for a minute. What was committed before is still in it. A compilation goes on "
+        "without tuned schedules and says so; tuning stops. `strop tuned export` and `strop tuned import` carry "
+        "records from one file to another.",
+    ),
+    "STR506": Explanation(
+        "tasks cannot be run",
+        "Work that is spread over processes or over a Ray cluster could not be done: the cluster was not found at the "
+        "address, Ray is not installed (`pip install strop[scale]`), or a task ended its process several times. The "
+        "message says which. What other tasks have finished is kept; the same command goes on from there.",
+    ),
     "STR601": Explanation(
         "the outputs differ from eager",
         "A comparison of compiled and eager outputs exceeded the tolerance. The message names the output and the "

@@ -95,13 +95,10 @@ def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
     """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
-    stages of one that was not found there.
-
-    Nothing is measured here, whatever the options say: `runtime.measure` has a key of its own.
-    """
+    stages of one that was not found there."""
     target = target_for(options)
     cache = Cache(journal=journal) if options.cache else None
-    key = cache_key(graph, target, replace(options, measure=0.0), threads)
+    key = cache_key(graph, target, options, threads)
     compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
 

@@ -63,13 +63,9 @@ def with_direct_algorithms(
 def compiled_for(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
-    """The program for a graph as data, measured where the options ask for it."""
+    """The program for a graph as data."""
     _check_runs_here(options)
-    if not options.measure:
-        return compile_graph(graph, options, journal, usable_threads(threads, journal), inspect)
-    from strop.runtime.measure import measured
-
-    return measured(graph, options, journal, threads, inspect)
+    return compile_graph(graph, options, journal, usable_threads(threads, journal), inspect)
 
 
 def _check_runs_here(options: Options) -> None:

@@ -36,7 +36,6 @@ from typing import TYPE_CHECKING, Any
 
 from strop.core.journal import Event, Journal
 from strop.core.options import Options
-from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
@@ -127,9 +126,7 @@ class Session(Steering):
 
     def _made_again(self, journal: Journal) -> Stages:
         compiled = self._states[()].program.compiled
-        stages = pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
-        measured = compiled.about.edits
-        return pipeline.replanned(stages, journal, Pass.parse_all(measured)) if measured else stages
+        return pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
 
     def _loaded(self, compiled: Artifact) -> NativeProgram:
         direct = with_direct_algorithms(self._captured, self.options, self.journal, compiled.threads)

@@ -106,7 +106,7 @@ class Steering(Inspection):
         state = self._seen()
         if state.heard is not None:
             with self.journal.step("look inside", why="the program came from the cache"):
-                self.journal.take(state.heard)
+                self.journal.take(state.heard.events)
             state.heard = None
         assert state.stages is not None
         return state.stages
