@@ -38,6 +38,7 @@ from strop.driver.artifact import (
     native_entry,
 )
 from strop.driver.cache_key import cache_key
+from strop.driver.child_process import made_in_child
 from strop.graph.ir import Graph, Type
 from strop.loops.calls import Call
 from strop.loops.ir import Buffer, Nest, watches
@@ -102,8 +103,13 @@ def compile_graph(
     key = cache_key(graph, target, replace(options, measure=0.0), threads)
     compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
+
+        def make(told: Journal) -> bytes:
+            return _made(graph, target, options, told, threads, inspect)
+
         with short_lived():
-            data = _made(graph, target, options, journal, threads, inspect)
+            alone = options.release and inspect is None  # what a child makes cannot be inspected here
+            data = made_in_child(make, journal) if alone else make(journal)
         compiled = artifact_format.from_bytes(data)  # its objects lie together, not among those that are gone by now
         if cache is not None:
             cache.put(key, data)

@@ -388,7 +388,7 @@ class Session:
         assert self._program is not None
         direct = with_direct_algorithms(self._captured, self.options, self.journal, compiled.threads)
         self._program.exchange(NativeProgram(compiled, self.options, direct))
-        self.journal.take(heard)
+        self.journal.take(heard.events)
         self._edits, self._undone, self._unedited = edits, undone, unedited
         self.__dict__.update(stages=stages)
         for derived in ("nests", "preparation"):
