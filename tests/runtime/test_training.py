@@ -356,39 +356,3 @@ def test_where_one_half_cannot_be_compiled_the_other_still_is(monkeypatch: pytes
     monkeypatch.setattr(training.TrainingPiece, "_build", failing)
     pair.step(torch.randn(4, 6))
     assert "no code for backward" in pair.reasons
-
-
-@pytest.mark.filterwarnings("ignore::strop.core.journal.StropWarning")
-@pytest.mark.parametrize("half", ["forward", "backward"])
-def test_either_half_of_a_convolutional_network_may_run_eager(half: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from strop.runtime import training
-
-    build = training.TrainingPiece._build
-
-    def failing(self: Any, graph: Any, threads: int) -> Any:
-        if bool(self.results) == (half == "forward"):
-            raise ValueError("no code for this half")
-        return build(self, graph, threads)
-
-    monkeypatch.setattr(training.TrainingPiece, "_build", failing)
-    pair = Pair(Images())
-    pair.step(torch.randn(2, 3, 12, 12))
-    assert "no code for this half" in pair.reasons
-
-
-def test_images_are_kept_channels_last_under_the_shapes_that_were_traced() -> None:
-    kept: list[Tensor] = []
-
-    def pack(tensor: Tensor) -> Tensor:
-        kept.append(tensor)
-        return tensor.contiguous()  # hooks may change strides
-
-    pair, x = Pair(Images()), torch.randn(2, 3, 12, 12)
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = pair.fast(x)
-    for model in (result, pair.twin(x)):
-        model.square().mean().backward()
-    pair.compare()
-    assert not pair.reasons
-    images = [tensor for tensor in kept if tensor.shape[1:] == (8, 12, 12)]
-    assert images and all(t.is_contiguous(memory_format=torch.channels_last) for t in images)

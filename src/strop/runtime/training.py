@@ -188,8 +188,7 @@ class TrainingPiece(DynamoPiece):
 
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         owner = self.owner
-        # gradients do not stand the error of Winograd's convolutions: 1e-2 of a gradient's scale on ResNet-18
-        options = owner.options.direct
+        options = owner.options.for_gradients
         return owner.build_step(graph, self.weights, self.step.memory, options, owner.journal, threads)
 
     def _output(self, place: int, leaf: Any, output: Output) -> Output:
