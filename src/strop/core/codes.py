@@ -231,8 +231,9 @@ CODES: dict[str, Explanation] = {
     ),
     "STR402": Explanation(
         "unknown target",
-        "The CPU named is not among the descriptions that Strop ships. `strop doctor` prints the name of this "
-        "machine's; the message lists the known ones.",
+        "The CPU named is not among the descriptions that Strop ships, nor in a folder that STROP_TARGETS lists; or "
+        "code for it does not run on this machine. `strop targets` lists the known ones, `strop doctor` prints the "
+        "name of this machine's. A description of your own may be given as a file: `--target mine.toml`.",
     ),
     "STR403": Explanation(
         "a runtime symbol is missing",
@@ -259,6 +260,12 @@ CODES: dict[str, Explanation] = {
         "fused already has its settings. The message says which of these it is. What a fused optimizer cannot update "
         "natively, such as float64 parameters, is no error: PyTorch's own step updates it, and `optimizer.journal` "
         "says so.",
+    ),
+    "STR407": Explanation(
+        "a description of a CPU is wrong",
+        "A TOML file that describes a CPU lacks a number, has one that no machine has, or says something that Strop "
+        "does not know. The message names the line. docs/targets.md explains every entry; `strop targets show NAME` "
+        'prints a description that works, and `like = "NAME"` in a file takes from it what the file does not say.',
     ),
     "STR501": Explanation(
         "a cache entry is damaged",
