@@ -35,6 +35,11 @@ from strop.runtime.threads import pool
 from strop.target import host
 
 Tensor = torch.Tensor
+#: what the journal says of calls that have to be computed again
+NOT_FINITE = (
+    "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile: such calls are computed "
+    "again with direct convolutions"
+)
 
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
@@ -53,8 +58,7 @@ def with_direct_algorithms(
         return None
 
     def make() -> NativeProgram:
-        why = "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile"
-        journal.add("fallback", "numerics", f"{why}: such calls are computed again with direct convolutions")
+        journal.add("fallback", "numerics", NOT_FINITE)
         return build(graph, options.direct, journal, threads)
 
     return make
