@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
 .PHONY: help demo test coverage test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
-        test-soundness test-packages test-scale test-zoo check format docs bench bench-proposals clean
+        test-soundness test-packages test-scale test-trainers test-zoo check format docs bench bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-soundness   20,000 random programs before and after every kernel edit"
 	@echo "make test-packages    models of packages from PyPI, before and after strop fix --write"
 	@echo "make test-packages-tensorflow  TensorFlow code of PyPI wheels: what the scan calls safe, eager beside graphs"
+	@echo "make test-trainers    Hugging Face's Trainer and Lightning train through the backend to eager's losses"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make test-scale       tuning and scanning on a Ray cluster of two nodes on this machine"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
@@ -73,6 +74,10 @@ test-packages-tensorflow: $(TF)/.test
 
 test-scale: $(VENV)/.scale
 	$(BIN)/python -m pytest tests/core/test_ray_tasks.py -m scale
+
+test-trainers: $(VENV)/.test
+	$(PIP) install --quiet -c constraints.txt accelerate lightning
+	$(BIN)/python -m pytest tests/runtime/test_trainers.py -m slow
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"
