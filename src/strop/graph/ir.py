@@ -191,11 +191,6 @@ class Graph:
         digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
         return digest.hexdigest()
 
-    @property
-    def names_key(self) -> str:
-        """A hash of what the names of its nodes are made of, in the order of the nodes."""
-        return hashlib.sha256(repr([(node.name, node.origin.module) for node in self.nodes]).encode()).hexdigest()
-
     def map(self, new: Mapping[Node, Node]) -> Graph:
         """The graph in which each node of `new` is replaced; users are rebuilt."""
         made: dict[Node, Node] = {}

@@ -196,9 +196,7 @@ class Session(Steering):
 
     def _made_again(self, journal: Journal) -> Stages:
         compiled = self._states[()].program.compiled
-        stages = pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
-        measured = compiled.about.edits
-        return pipeline.replanned(stages, journal, Pass.parse_all(measured)) if measured else stages
+        return pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
 
     def _loaded(self, compiled: Artifact) -> NativeProgram:
         direct = with_direct_algorithms(self._captured, self.options, self.journal, compiled.threads)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from strop.core.journal import Journal
 from strop.core.min_cut import INFINITE
@@ -25,7 +26,7 @@ from strop.graph.passes.partition import Keep, Recompute
 from strop.runtime.dynamo import Backend
 from strop.runtime.hot_swap import HotSwapProgram
 from strop.runtime.program import NativeProgram, compiled_for
-from strop.runtime.step_program import Half, StepMemory, StepProgram, with_params, worth_packing
+from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step, with_params, worth_packing
 from strop.schedule.rematerialization import Rematerialization
 from strop.session.steering import Steering
 from strop.session.views import StoredValue
@@ -48,6 +49,7 @@ class TrainingHalf(Steering):
         self.half, self.options, self.journal = half, options, journal
         self._prepare()
         self._memory = memory
+        self._direct = partial(build_step, half, graph, weights, memory, options.direct, journal, threads)
         self._packed = worth_packing(graph, weights, self.target)
         self._captured = with_params(graph, self._packed)
         kept: list[Stages] = []
@@ -64,12 +66,10 @@ class TrainingHalf(Steering):
 
     def _made_again(self, journal: Journal) -> Stages:
         compiled = self._states[()].program.compiled
-        stages = pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
-        measured = compiled.about.edits
-        return pipeline.replanned(stages, journal, Pass.parse_all(measured)) if measured else stages
+        return pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
 
     def _loaded(self, compiled: Artifact) -> NativeProgram:
-        return StepProgram(compiled, self.options, self._packed, self._memory)
+        return StepProgram(compiled, self.options, self._packed, self._memory, self._direct)
 
     def __repr__(self) -> str:
         return f"<{self.half} half: {len(self.compiled.steps)} steps>"
