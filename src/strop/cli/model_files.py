@@ -84,7 +84,7 @@ def unpack(
             data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
             written = unpack_code(unpack(data, len(data)), data, folder)
     except OSError as error:
-        raise Problem("STR505", f"{error}", where=str(file)) from error
+        raise Problem("STR507", f"{error}", where=str(file)) from error
     if not quiet:
         for path in written:
             out.print(str(path), markup=False)

@@ -22,7 +22,7 @@ from strop.cli.console import (
     working,
 )
 from strop.core.journal import Journal
-from strop.core.options import MEASURE_SECONDS, Options
+from strop.core.options import Options
 from strop.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ def compile(
     ] = None,
     pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Time the best few schedules of every nest.")] = False,
-    budget: Annotated[
-        float | None, typer.Option(min=1, help=f"Seconds that --measure may take (default: {MEASURE_SECONDS:g}).")
-    ] = None,
     target: Annotated[
         list[str] | None,
         typer.Option(help="For another CPU: a name of `strop targets`, or a file. With --output, repeatable."),
@@ -71,14 +67,12 @@ def compile(
     Mode.json = json
     with working(f"loading {model}", quiet or json) as tell:
         needs("--rounds", rounds, "--profile", profile)
-        needs("--budget", budget, "--measure", measure)
-        seconds = (budget or MEASURE_SECONDS) if measure else None
         targets = target or []
         single = targets[0] if len(targets) == 1 else None
         if len(targets) > 1 and output is None:
             raise Problem("STR001", f"{len(targets)} targets have no effect without --output",
                           help="name one, or add -o model.strop")  # fmt: skip
-        told = given(threads=threads, pack=pack, cache=cache, target=single, measure=seconds)
+        told = given(threads=threads, pack=pack, cache=cache, target=single)
         options = Options.from_environment(**told)
         from strop.runtime.load_model import load
         from strop.runtime.onnx.spec import with_shapes
@@ -89,7 +83,7 @@ def compile(
 
         tell(f"compiling {loaded.name}")
         journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
-        switches = (("--nests", nests), ("--profile", profile), ("--measure", measure))
+        switches = (("--nests", nests), ("--profile", profile))
         ignored = [name for name, asked in switches if asked]
         if output is not None:
             if ignored or explain:

@@ -72,7 +72,7 @@ def choose(variants: Sequence[Variant]) -> Variant:
     if fitting:
         return max(fitting, key=lambda one: len(one.features))
     told = "; ".join(f"`{one.target}` {_lacks(one, here, has)}" for one in variants)
-    raise Problem("STR506", f"this machine cannot run the model: {told}",
+    raise Problem("STR508", f"this machine cannot run the model: {told}",
                   help="compile it for this CPU too: strop compile MODEL --target … -o …")  # fmt: skip
 
 

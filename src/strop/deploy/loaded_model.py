@@ -75,7 +75,7 @@ class LoadedModel:
                     _Program(one, self.variant, file.fileno(), self._bytes) for one in self.variant.programs
                 ]
         except OSError as error:
-            raise Problem("STR505", f"the model file cannot be read: {error}", where=str(path)) from error
+            raise Problem("STR507", f"the model file cannot be read: {error}", where=str(path)) from error
         self._order = {one.name: i for i, one in enumerate(self.inputs)}
         _models.add(self)
 
@@ -284,7 +284,7 @@ def _address(name: str) -> int:
             return ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value or 0
         except (AttributeError, OSError):
             continue
-    raise Problem("STR506", f"this machine cannot run the model: its C library has no `{name}`")
+    raise Problem("STR508", f"this machine cannot run the model: its C library has no `{name}`")
 
 
 def _block(size: int) -> tuple[mmap.mmap, int]:

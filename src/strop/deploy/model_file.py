@@ -119,7 +119,7 @@ class ModelTables:
 
 
 def not_a_model(why: str) -> Problem:
-    return Problem("STR505", f"not a model file that can be used: {why}", help="compile the model again")
+    return Problem("STR507", f"not a model file that can be used: {why}", help="compile the model again")
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _pack_tensor(one: TensorInfo, name: int) -> bytes:
 def unpack(data: Any, size: int) -> ModelTables:
     """The tables of a file of so many bytes, of which `data` holds the start or all; a problem where they do not hold
     together."""
-    return _Reader(data, size).tables()
+    return _TableReader(data, size).tables()
 
 
 def read_about(tables: ModelTables, data: Any) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def read_about(tables: ModelTables, data: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-class _Reader:
+class _TableReader:
     def __init__(self, data: Any, size: int) -> None:
         if len(data) < HEADER.size:
             raise not_a_model("it is too short")

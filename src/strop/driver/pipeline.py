@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from strop.codegen import object_code
+from strop.codegen.locations import LocatedInstruction, Locations, located
 from strop.codegen.module import BufferPlaces, Functions, build_module, function_text
 from strop.core.cache import Cache
 from strop.core.extensions import registry
@@ -39,6 +40,7 @@ from strop.driver.artifact import (
     native_entry,
 )
 from strop.driver.cache_key import cache_key
+from strop.driver.child_process import made_in_child
 from strop.graph.ir import Graph, Type
 from strop.loops.calls import Call
 from strop.loops.ir import Buffer, Nest, watches
@@ -94,17 +96,19 @@ def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
     """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
-    stages of one that was not found there.
-
-    Nothing is measured here, whatever the options say: `runtime.measure` has a key of its own.
-    """
+    stages of one that was not found there."""
     target = target_for(options)
     cache = Cache(journal=journal) if options.cache else None
-    key = cache_key(graph, target, replace(options, measure=0.0), threads)
+    key = cache_key(graph, target, options, threads)
     compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
+
+        def make(told: Journal) -> bytes:
+            return _made(graph, target, options, told, threads, inspect)
+
         with short_lived():
-            data = _made(graph, target, options, journal, threads, inspect)
+            alone = options.release and inspect is None  # what a child makes cannot be inspected here
+            data = made_in_child(make, journal) if alone else make(journal)
         compiled = artifact_format.from_bytes(data)  # its objects lie together, not among those that are gone by now
         if cache is not None:
             cache.put(key, data)
@@ -261,6 +265,11 @@ def functions_of(stages: Stages, compiled: Artifact, target: Target) -> Function
     return stages.functions
 
 
+def code_digest(compiled: Artifact) -> str:
+    """Of a program's object code: equal programs have equal ones."""
+    return hashlib.sha256(b"".join(compiled.code)).hexdigest()
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -289,6 +298,11 @@ def _entries(
 def assembly(nest: Nest, target: Target) -> str:
     """The machine code of a nest as text."""
     return object_code.assembly(function_text(nest, target), target)
+
+
+def located_assembly(nest: Nest, target: Target) -> list[LocatedInstruction]:
+    """The same instructions one by one, each with the statement of the nest that it was emitted for."""
+    return located(object_code.assembly(function_text(nest, target, Locations()), target))
 
 
 def _places(planned: Plan, slots: Mapping[Buffer, int]) -> BufferPlaces:

@@ -76,6 +76,12 @@ class Node:
     types: tuple[Type, ...] = ()
     name: str = ""
     origin: Origin = NOWHERE
+    absorbed: tuple[Origin, ...] = ()  # lines of what rewrites have made a part of it
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Every line that it comes from, its own first."""
+        return tuple(dict.fromkeys(one for one in (self.origin, *self.absorbed) if one.file))
 
     @property
     def type(self) -> Type:
@@ -184,11 +190,6 @@ class Graph:
         digest.update(repr(self.symbols).encode())
         digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
         return digest.hexdigest()
-
-    @property
-    def names_key(self) -> str:
-        """A hash of what the names of its nodes are made of, in the order of the nodes."""
-        return hashlib.sha256(repr([(node.name, node.origin.module) for node in self.nodes]).encode()).hexdigest()
 
     def map(self, new: Mapping[Node, Node]) -> Graph:
         """The graph in which each node of `new` is replaced; users are rebuilt."""

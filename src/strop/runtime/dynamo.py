@@ -32,8 +32,9 @@ from strop.core.options import Options
 from strop.core.problem import Problem
 from strop.frontend.torch.keep_composites import keeping_composites
 from strop.frontend.torch.random_operators import name_draws
+from strop.frontend.torch.recurrent_layers import written_out
 from strop.graph.ir import Graph
-from strop.runtime.dynamo_piece import DynamoPiece
+from strop.runtime.dynamo_piece import DynamoPiece, name_of
 from strop.runtime.specializations import Build, RunnableProgram
 from strop.runtime.step_program import StepBuild, StepMemory, build_step
 from strop.runtime.training import TrainingGraphs, decompositions
@@ -83,6 +84,9 @@ class Backend:
             inference_compiler=inference,
             decompositions=decompositions() if trained else {},
         )
+        if trained and (reason := written_out(graph_module)):
+            self.journal.warn("fallback", name_of(graph_module), f"runs eager: {reason}")
+            return graph_module.forward
         name_draws(graph_module)
         whole = nullcontext() if trained else keeping_composites()
         with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses

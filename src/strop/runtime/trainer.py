@@ -7,7 +7,7 @@ gradients do not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ class Trainer:
                           help="leave one of them out")  # fmt: skip
         self.options, self.journal, self.partial = options, journal, partial
         self._model = model
+        self._recurrent = any(isinstance(part, nn.RNNBase) for part in model.modules())
         self._compiled = torch.compile(model, backend=Backend(options, journal), fullgraph=not partial)
 
     def on(self, model: nn.Module) -> Trainer:
@@ -48,7 +49,7 @@ class Trainer:
         return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves)
 
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        with _as_problems():
+        with _as_problems(), allowing_recurrence() if self._recurrent else nullcontext():
             return self._compiled(*args, **kwargs)
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -64,6 +65,12 @@ class Trainer:
             with torch.no_grad():
                 for buffer, before in buffers.items():
                     buffer.copy_(before)
+
+
+def allowing_recurrence() -> AbstractContextManager[Any]:
+    """Inside, Dynamo traces `nn.LSTM`, `nn.GRU` and `nn.RNN`, which it leaves to Python otherwise."""
+    patched: AbstractContextManager[Any] = torch._dynamo.config.patch(allow_rnn=True)
+    return patched
 
 
 def _twin(tensor: Tensor) -> Tensor:
