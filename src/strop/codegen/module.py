@@ -12,6 +12,7 @@ from itertools import chain
 
 from strop.codegen.builder import ELEMENT, MEMORY, stored
 from strop.codegen.emit import Function, emit
+from strop.codegen.locations import Locations
 from strop.codegen.thread_team import ENTER, SCRATCH, SCRATCH_STRIDE, SHARE, TABLE, TOGETHER, slot, team_functions
 from strop.loops.interleaved import Clear, InterleavedNests, InterleavedStep, Planned, Run
 from strop.loops.ir import Buffer, Nest
@@ -106,10 +107,11 @@ def build_module(
     return ModuleText(tuple(parts), max((f.scratch_bytes for f in made), default=0), len(made), threaded)
 
 
-def function_text(nest: Nest, target: Target) -> str:
-    """A module of nothing but a nest's function."""
-    function = emit(nest, "nest0", target)
-    return _part([function.text], function.declarations, attributes(target))
+def function_text(nest: Nest, target: Target, locations: Locations | None = None) -> str:
+    """A module of nothing but a nest's function; with `locations`, its instructions say which statement they are of."""
+    function = emit(nest, "nest0", target, locations)
+    text = _part([function.text], function.declarations, attributes(target))
+    return f"{text}\n{locations.metadata}\n" if locations is not None else text
 
 
 def attributes(target: Target) -> str:

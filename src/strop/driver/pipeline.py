@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from strop.codegen import object_code
+from strop.codegen.locations import LocatedInstruction, Locations, located
 from strop.codegen.module import BufferPlaces, Functions, build_module, function_text
 from strop.core.cache import Cache
 from strop.core.extensions import registry
@@ -273,6 +274,11 @@ def _entries(
 def assembly(nest: Nest, target: Target) -> str:
     """The machine code of a nest as text."""
     return object_code.assembly(function_text(nest, target), target)
+
+
+def located_assembly(nest: Nest, target: Target) -> list[LocatedInstruction]:
+    """The same instructions one by one, each with the statement of the nest that it was emitted for."""
+    return located(object_code.assembly(function_text(nest, target, Locations()), target))
 
 
 def _places(planned: Plan, slots: Mapping[Buffer, int]) -> BufferPlaces:

@@ -76,6 +76,12 @@ class Node:
     types: tuple[Type, ...] = ()
     name: str = ""
     origin: Origin = NOWHERE
+    absorbed: tuple[Origin, ...] = ()  # lines of what rewrites have made a part of it
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Every line that it comes from, its own first."""
+        return tuple(dict.fromkeys(one for one in (self.origin, *self.absorbed) if one.file))
 
     @property
     def type(self) -> Type:

@@ -46,7 +46,7 @@ def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
         name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
         taken.add(name)
         scratch[held] = replace(held, name=name)
-    plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
+    plain = replace(_anonymous(rename(nest, {**new, **scratch}, number=True), scratch), name="k")
     return plain, {short: b for b, short in new.items()}
 
 

@@ -398,7 +398,9 @@ def halo(buffer: Buffer, logical: tuple[int, ...], layout: Layout, name: str) ->
                 loops.append(Loop(var))
                 index.append(index_of(var) + low)
             order = _physical_order(layout, len(logical))
-            stores = (Store(buffer, at, value, None, when) for at, when in layout.places(tuple(index), logical))
+            nodes = (name.rpartition(".")[0],)
+            places = layout.places(tuple(index), logical)
+            stores = (Store(buffer, at, value, None, when, nodes) for at, when in places)
             parts.append(Nest(tuple(loops[d] for d in order), tuple(stores)))
         narrow[dim] = zeros[dim]
     return Nest((), tuple(parts), (), name, note="zeros around the edge")

@@ -117,7 +117,7 @@ class _Lowering:
         algorithm = self.algorithms.get(node, LOWERINGS[node.op])
         context = Context(named, reads, results)
         with _named(node):
-            self.steps += algorithm(context)
+            self.steps += [_computing(nest, node) for nest in algorithm(context)]
         self.constants.update(context.constants)
 
     def _make_results(self, node: Node) -> tuple[Buffer, ...]:
@@ -167,11 +167,16 @@ class _Lowering:
             return target
         if node.dtype in STORED:
             with _named(node):
-                self.steps.append(_copy(node, self._reads[node], target))
+                self.steps.append(_computing(_copy(node, self._reads[node], target), node))
             return target
         same = Node("reshape", (node,), {}, node.types, target.name, node.origin)
         self.steps.append(LibraryCall(same, (self.buffers[node],), (target,), _why_library(same)))
         return target
+
+
+def _computing(nest: Nest, node: Node) -> Nest:
+    """The nest with statements that say which node they compute."""
+    return nest.map_stores(lambda statement: replace(statement, nodes=(node.name,)))
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def inline(producer: Nest, consumer: Nest) -> Nest:
             return guarded(value, load.guards, load.other)
         return value
 
-    made = consumer.map_stores(lambda s: _change(s, compute))
+    made = consumer.map_stores(lambda s: _computing(_change(s, compute), s, store))
     return replace(made, note=_joined(producer.note, consumer.note))
 
 
@@ -118,8 +118,14 @@ def scale_weights(producer: Nest, consumer: Nest) -> Nest | None:
     bound = _bind(made.index, read.index)
     scaled = Apply("mul", (scale.substitute(bound), weight), weight.dtype)
     new = Apply("mul", (image.substitute(bound), scaled), product.dtype)
-    changed = consumer.map_stores(lambda s: replace(s, value=new) if s is products[0] else s)
+    scaling = replace(products[0], value=new)
+    changed = consumer.map_stores(lambda s: _computing(scaling, s, made) if s is products[0] else s)
     return replace(changed, note=_joined(producer.note, consumer.note))
+
+
+def _computing(new: Store, old: Store, producer: Store) -> Store:
+    """A statement that computes its producer's nodes, too, if it was changed."""
+    return new if new == old else replace(new, nodes=tuple(dict.fromkeys((*producer.nodes, *old.nodes))))
 
 
 def _change(store: Store, compute: object) -> Store:
@@ -221,7 +227,7 @@ def _insert(nest: Nest, store: Store, held: Buffer, added: Sequence[Store]) -> N
     scratch = nest.scratch
     for item in nest.body:
         if item is store:
-            body.append(Store(held, (), store.value))
+            body.append(replace(store, target=held, index=(), guards=()))
             body.append(replace(store, value=Load(held, ())))
             body.extend(_under(s, store.guards) for s in added)
             scratch = (*scratch, held)
