@@ -87,6 +87,11 @@ CODES: dict[str, Explanation] = {
         "calling it failed, or it registers a name that is taken. Nothing of it is registered; everything else works. "
         "The message names the package and the reason. Mend or remove the package, or set STROP_EXTENSIONS=0.",
     ),
+    "STR014": Explanation(
+        "an operation was cancelled",
+        "`Session.cancel()` was called while the session planned, compiled, measured or checked. The session, its "
+        "module and its history are as they were before the operation; do it again when you like.",
+    ),
     "STR101": Explanation(
         "the model cannot be exported",
         "`torch.export` could not turn the model into one graph, most often because Python code branches on the "

@@ -246,6 +246,11 @@ def functions_of(stages: Stages, compiled: Artifact, target: Target) -> Function
     return stages.functions
 
 
+def code_digest(compiled: Artifact) -> str:
+    """Of a program's object code: equal programs have equal ones."""
+    return hashlib.sha256(b"".join(compiled.code)).hexdigest()
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -142,12 +142,18 @@ class TimedProgram(NativeProgram):
 
 
 def profile(
-    planned: Plan, timed: TimedProgram, real: NativeProgram, inputs: Sequence[torch.Tensor], rounds: int
+    planned: Plan,
+    timed: TimedProgram,
+    real: NativeProgram,
+    inputs: Sequence[torch.Tensor],
+    rounds: int,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> Profile:
-    """Run both programs in turns; both are bound to their parameters already."""
+    """Run both programs in turns; both are bound to their parameters already. `checkpoint` is called between rounds."""
     whole: list[int] = []
     with torch.no_grad():
         for number in range(rounds + _WARM_UP):
+            checkpoint()
             if number == _WARM_UP:
                 timed.forget()
             timed(inputs)

@@ -8,40 +8,19 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from strop.core.json_data import JsonData
 from strop.core.passes import Pass
 from strop.graph.ir import Origin
+from strop.runtime.numeric_check import NumericCheck
 
 #: where a value can be when it is read, the nearest first
 MEMORY = ("registers", "L1", "L2", "L3", "DRAM")
 ViewLevel = Literal["captured", "graph", "nests", "fused", "plan"]
 #: what can be looked at: the graph as it was captured and as it was simplified; nests before and after fusion; the plan
 VIEW_LEVELS: tuple[ViewLevel, ...] = ("captured", "graph", "nests", "fused", "plan")
-
-
-class JsonData:
-    """A dataclass that becomes JSON: its fields that take part in comparisons, and what it has `derived`."""
-
-    derived: ClassVar[tuple[str, ...]] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        names = [f.name for f in fields(self) if f.compare]  # type: ignore[arg-type]
-        return {name: as_json(getattr(self, name)) for name in (*names, *self.derived)}
-
-
-def as_json(value: Any) -> Any:
-    """Plain data: what is neither a number, a string nor a container becomes its text."""
-    if isinstance(value, JsonData):
-        return value.to_json()
-    if isinstance(value, Pass) or not (is_dataclass(value) or isinstance(value, Mapping | tuple | list | frozenset)):
-        return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): as_json(one) for key, one in value.items()}
-    if isinstance(value, tuple | list | frozenset):
-        return [as_json(one) for one in value]
-    return {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------
@@ -61,7 +40,7 @@ class ProgramNode(JsonData):
     bytes_written: int
     flop: int
     cycles: float | None = None  # predicted, at the level `plan`
-    nests: tuple[str, ...] = ()  # of an operator: the nests of the plan that compute it
+    computes: tuple[str, ...] = ()  # of an operator: the steps of the plan that compute it; of those: the operators
 
 
 @dataclass(frozen=True)
@@ -250,43 +229,6 @@ class MemoryView(JsonData):
 
 
 @dataclass(frozen=True)
-class OutputCheck(JsonData):
-    """How far an output is from what eager mode computes."""
-
-    output: str
-    type: str
-    largest_error: float  # absolute
-    allowed: float  # the largest that is allowed there
-    ok: bool
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class NumericCheck(JsonData):
-    """The program's numbers beside those of eager mode, on the session's inputs."""
-
-    outputs: tuple[OutputCheck, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(one.ok for one in self.outputs)
-
-    @property
-    def told(self) -> str:
-        """One line for people."""
-        wrong = next((one for one in self.outputs if not one.ok), None)
-        if wrong is not None:
-            return f"{wrong.output} differs from eager: {wrong.reason}"
-        worst = max((one.largest_error for one in self.outputs), default=0.0)
-        return f"{len(self.outputs)} outputs agree with eager, largest difference {worst:.2g}"
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    derived = ("ok", "told")
-
-
-@dataclass(frozen=True)
 class PredictedStep(JsonData):
     """What a step should take by the cost model, and what it took when it was last measured."""
 
@@ -350,7 +292,7 @@ class HistoryStep(JsonData):
 
 
 @dataclass(frozen=True)
-class Branch(JsonData):
+class SessionBranch(JsonData):
     """A line of edits with a name."""
 
     name: str

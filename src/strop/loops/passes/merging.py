@@ -152,15 +152,15 @@ def _bind(pattern: Sequence[Index], index: Sequence[Index]) -> dict[Var, Index]:
 def can_share_loops(earlier: Nest, later: Nest) -> Verdict:
     """Whether two pointwise nests that read the same may run in one set of loops."""
     if not is_pointwise(earlier):
-        return no("it is not pointwise")
+        return no("it is not pointwise", needs="two nests of parallel loops around plain statements")
     if [loop.extent for loop in earlier.loops] != [loop.extent for loop in later.loops]:
-        return no("its loops have other extents")
+        return no("its loops have other extents", needs="results of one shape")
     if set(later.writes) & set(earlier.writes):
-        return no("both write the same tensor")
+        return no("both write the same tensor", needs="results that lie apart")
     bound = {b.var: index_of(a.var) for a, b in zip(earlier.loops, later.loops)}
     reads = {load for s in earlier.stores for load in loads(s)}
     if not reads & {load for s in later.stores for load in loads(s.substitute(bound))}:
-        return no("they read the shared tensor in another order")
+        return no("they read the shared tensor in another order", needs="the same index at the same point of the loops")
     return yes()
 
 
@@ -178,22 +178,33 @@ def epilogue(producer: Nest, consumer: Nest, buffer: Buffer) -> tuple[Nest | Non
     """The producer with the consumer's statements right after the point where `buffer` gets its value."""
     path = _writer(producer, buffer)
     if path is None:
-        return None, no("the value is written in more than one place or in parts")
+        return None, no(
+            "the value is written in more than one place or in parts",
+            needs="a producer that writes it by one statement, outside of its sums",
+        )
     store, loops = path
     if not (is_plain(store.index, loops) or _once(store, loops)):
-        return None, no("the producer does not visit each element once")
+        return None, no(
+            "the producer does not visit each element once", needs="a producer that writes each element once"
+        )
     reads = {load.index for s in consumer.stores for load in loads(s) if load.buffer == buffer}
     if len(reads) != 1:
-        return None, no("the consumer reads more than one element per point")
+        return None, no(
+            "the consumer reads more than one element per point", needs="a consumer that reads one element per point"
+        )
     if any(load.guards for s in consumer.stores for load in loads(s) if load.buffer == buffer):
-        return None, no("the consumer reads past the edge")
+        return None, no("the consumer reads past the edge", needs="a consumer without padding")
     mapping = invert(next(iter(reads)), store.index, buffer.shape, consumer.loops)
     if mapping is None:
-        return None, no("the consumer's elements do not correspond one to one")
+        return None, no(
+            "the consumer's elements do not correspond one to one", needs="a consumer that reads each element once"
+        )
     if buffer.size != consumer.iterations:
-        return None, no("the consumer visits more points than the producer")
+        return None, no(
+            "the consumer visits more points than the producer", needs="results of as many elements as it reads"
+        )
     if set(consumer.writes) & set(producer.reads):
-        return None, no("the consumer writes what the producer reads")
+        return None, no("the consumer writes what the producer reads", needs="results that lie apart")
     held = Buffer(f"{buffer.name}.value", buffer.dtype, (), "scratch")
     body = [s for s in consumer.body if isinstance(s, Store)]
     added = [_read_held(s, buffer, held).substitute(mapping) for s in body]
