@@ -58,7 +58,7 @@ def test_what_is_in_a_group_lies_inside_its_box():
     for item in items:
         assert within(boxes[item.name], boxes[item.path])
     for box in drawn.boxes:
-        assert 0 <= box.x and box.x + box.width <= drawn.width and 0 <= box.y and box.y + box.height <= drawn.height
+        assert box.x >= 0 and box.x + box.width <= drawn.width and box.y >= 0 and box.y + box.height <= drawn.height
 
 
 def test_a_closed_group_is_one_box_and_carries_the_edges_of_all_its_nodes():

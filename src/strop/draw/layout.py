@@ -10,14 +10,18 @@ many small layouts: 5,000 operators of a U-Net take a quarter of a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 GAP_X, GAP_Y = 26.0, 42.0  # between boxes of a layer, and between layers
 PAD, TITLE = 14.0, 24.0  # inside a group, and for its name
 CLOSED = (160.0, 40.0)  # a group that is drawn as one box
 THIN = 10.0  # width of a placeholder
 SWEEPS = 6  # of ordering and of placing, down and up by turns
+LETTER = 7.2  # width of a letter of a label
+NARROWEST, WIDEST = 110.0, 260.0  # boxes of nodes
+ABREAST = 6  # boxes that nothing joins to others, per layer
 STRAIGHT = 8.0  # weight of a placeholder's wish for its place: long edges should be straight
 
 
@@ -29,6 +33,17 @@ class Item:
     path: str = ""
     width: float = 150.0
     height: float = 40.0
+
+
+def labelled(name: str, path: str, below: str) -> Item:
+    """A node whose box holds its name and a smaller line below it."""
+    letters = max(len(short(name)), len(below) * 0.85)
+    return Item(name, path, min(max(letters * LETTER + 24.0, NARROWEST), WIDEST))
+
+
+def short(name: str) -> str:
+    """The end of a long name: its module is written on the box around it."""
+    return name if len(name) <= 30 else f"…{name[-29:]}"
 
 
 @dataclass(frozen=True)
@@ -118,13 +133,27 @@ def layout(items: Sequence[Item], links: Iterable[Link], is_open: Callable[[str]
     return Drawing(*root.size, tuple(boxes), tuple(lines))
 
 
+def homes(modules: Mapping[str, str]) -> dict[str, str]:
+    """For nodes by their modules: the innermost module around each that holds something else as well. A box around a
+    single box says nothing."""
+    count: dict[str, int] = {}
+    for module in modules.values():
+        for path in around(module):
+            count[path] = count.get(path, 0) + 1
+    shared = {name: [path for path in around(module) if count[path] > 1] for name, module in modules.items()}
+    return {name: paths[-1] if paths else "" for name, paths in shared.items()}
+
+
+def around(module: str) -> list[str]:
+    """A module and those that hold it, the outermost first."""
+    return list(accumulate(module.split("."), "{}.{}".format)) if module else []
+
+
 def paths_of(items: Iterable[Item]) -> list[str]:
     """Every group that these nodes lie in, outer ones first."""
     found: dict[str, None] = {}
     for item in items:
-        parts = item.path.split(".") if item.path else []
-        for depth in range(1, len(parts) + 1):
-            found[".".join(parts[:depth])] = None
+        found |= dict.fromkeys(around(item.path))
     return list(found)
 
 
@@ -268,9 +297,13 @@ def _longest_paths(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
             waiting[reader] -= 1
             if not waiting[reader]:
                 ready.append(reader)
+    alone = 0
     for box in sources:
         if after[box]:
             layer[box] = min(layer[reader] for reader in after[box]) - 1
+        else:
+            layer[box] = alone // ABREAST
+            alone += 1
     return layer
 
 
