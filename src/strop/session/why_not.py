@@ -209,10 +209,11 @@ class FusionAnswers:
             return
         nodes = {*self.links.nodes_of(producer)}, {*self.links.nodes_of(consumer)}
         for name in sorted(nodes[0] | nodes[1]):
-            if name in self.stages.programs["choose algorithms"].choices.algorithms:
-                if any(all(together & wanted for wanted in nodes) for together in self._computed_directly(name)):
-                    yield ChooseAlgorithm(name, "direct")
-                    return
+            if name not in self.stages.programs["choose algorithms"].choices.algorithms:
+                continue
+            if any(all(together & wanted for wanted in nodes) for together in self._computed_directly(name)):
+                yield ChooseAlgorithm(name, "direct")
+                return
 
     def _computed_directly(self, name: str) -> list[frozenset[str]]:
         """The nodes of each nest, if one node were computed by its direct algorithm."""
