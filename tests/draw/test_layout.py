@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from strop.draw.layout import Item, Link, layout, paths_of
+from strop.draw.layout import Arrow, Item, layout, paths_of
 
 
 def overlap(a, b):
@@ -30,15 +30,15 @@ def unet(count):
         block = i // 10
         items.append(Item(f"n{i}", f"stage{block * 5 // blocks}.block{block}.{'conv' if i % 10 < 6 else 'attention'}"))
         if i:
-            links.append(Link(f"n{i - 1}", f"n{i}", 1024.0))
+            links.append(Arrow(f"n{i - 1}", f"n{i}", 1024.0))
         if i % 10 == 9:
-            links.append(Link(f"n{i - 9}", f"n{i}", 512.0))
-    links += [Link(f"n{b * 10}", f"n{(blocks - 1 - b) * 10 + 5}", 2048.0) for b in range(blocks // 2)]
+            links.append(Arrow(f"n{i - 9}", f"n{i}", 512.0))
+    links += [Arrow(f"n{b * 10}", f"n{(blocks - 1 - b) * 10 + 5}", 2048.0) for b in range(blocks // 2)]
     return items, links
 
 
 def test_a_reader_stands_below_what_it_reads():
-    found = {b.name: b for b in layout([Item("a"), Item("b"), Item("c")], [Link("a", "b"), Link("b", "c")]).boxes}
+    found = {b.name: b for b in layout([Item("a"), Item("b"), Item("c")], [Arrow("a", "b"), Arrow("b", "c")]).boxes}
     assert found["a"].y + found["a"].height < found["b"].y
     assert found["b"].y + found["b"].height < found["c"].y
 
@@ -63,7 +63,7 @@ def test_what_is_in_a_group_lies_inside_its_box():
 
 def test_a_closed_group_is_one_box_and_carries_the_edges_of_all_its_nodes():
     items = [Item("a", "g"), Item("b", "g"), Item("c")]
-    drawn = layout(items, [Link("a", "c", 3.0), Link("b", "c", 4.0), Link("a", "b", 9.0)], lambda path: False)
+    drawn = layout(items, [Arrow("a", "c", 3.0), Arrow("b", "c", 4.0), Arrow("a", "b", 9.0)], lambda path: False)
     assert [(box.name, box.is_group, box.count) for box in drawn.boxes] == [("g", True, 2), ("c", False, 1)]
     (line,) = drawn.lines
     assert (line.start, line.end, line.weight, len(line.links)) == ("g", "c", 7.0, 2)
@@ -71,14 +71,14 @@ def test_a_closed_group_is_one_box_and_carries_the_edges_of_all_its_nodes():
 
 def test_an_edge_between_groups_both_ways_is_drawn_in_its_own_direction():
     items = [Item("a", "g"), Item("b", "h"), Item("c", "g")]
-    drawn = layout(items, [Link("a", "b"), Link("b", "c")], lambda path: False)
+    drawn = layout(items, [Arrow("a", "b"), Arrow("b", "c")], lambda path: False)
     points = {(line.start, line.end): line.points for line in drawn.lines}
     assert points["g", "h"][0][1] < points["g", "h"][-1][1]
     assert points["h", "g"][0][1] > points["h", "g"][-1][1]
 
 
 def test_a_long_edge_passes_between_the_boxes_it_skips():
-    drawn = layout([Item("a"), Item("b"), Item("c")], [Link("a", "b"), Link("b", "c"), Link("a", "c")])
+    drawn = layout([Item("a"), Item("b"), Item("c")], [Arrow("a", "b"), Arrow("b", "c"), Arrow("a", "c")])
     middle = next(box for box in drawn.boxes if box.name == "b")
     skip = next(line for line in drawn.lines if (line.start, line.end) == ("a", "c"))
     assert len(skip.points) == 3
@@ -86,7 +86,7 @@ def test_a_long_edge_passes_between_the_boxes_it_skips():
     assert middle.y <= y <= middle.y + middle.height and not middle.x <= x <= middle.x + middle.width
 
 
-@pytest.mark.parametrize("links", [[Link("a", "a")], [Link("a", "elsewhere")], []])
+@pytest.mark.parametrize("links", [[Arrow("a", "a")], [Arrow("a", "elsewhere")], []])
 def test_an_edge_to_itself_or_to_nowhere_is_left_out(links):
     assert layout([Item("a")], links).lines == ()
 

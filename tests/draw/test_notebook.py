@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from strop.draw.layout import Item, Link, layout
+from strop.draw.layout import Arrow, Item, layout
 from strop.draw.notebook import MOST_BOXES, bars_html, facts_html, graph_html, graph_svg, text_html
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -16,7 +16,7 @@ def parsed(html):
 
 def test_a_graph_is_an_svg_with_a_box_per_node_and_a_path_per_edge():
     items = [Item("a"), Item("b"), Item("c")]
-    svg = parsed(graph_svg(layout(items, [Link("a", "b", 8.0), Link("b", "c", 4.0)]), {"a": "conv"}))
+    svg = parsed(graph_svg(layout(items, [Arrow("a", "b", 8.0), Arrow("b", "c", 4.0)]), {"a": "conv"}))
     texts = {node.text for node in svg.iter(f"{SVG}text")}
     assert {"a", "b", "c", "conv"} <= texts
     widths = [float(path.get("stroke-width")) for path in svg.iter(f"{SVG}path")]

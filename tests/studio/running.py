@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from strop.studio.application import application
-from strop.studio.gate import Gate
+from strop.studio.gate import RequestGate
 from strop.studio.serve import HOST, Server, configuration, listen
 from strop.studio.workspace import Workspace
 
@@ -39,7 +39,7 @@ class StandIn:
 class Running:
     """A studio that is served by a thread of this process."""
 
-    gate: Gate
+    gate: RequestGate
     port: int
     session: Any
     server: Server

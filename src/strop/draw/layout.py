@@ -5,7 +5,7 @@ from a layer to a later one, and an edge that skips layers runs through thin pla
 is drawn once, between the boxes of the smallest groups that hold only one of its ends. The cost is therefore that of
 many small layouts: 5,000 operators of a U-Net take a quarter of a second.
 
-    placed = layout([Item("a", "encoder"), Item("b", "decoder")], [Link("a", "b", 4096)], is_open=lambda path: True)
+    placed = layout([Item("a", "encoder"), Item("b", "decoder")], [Arrow("a", "b", 4096)], is_open=lambda path: True)
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def short(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Link:
+class Arrow:
     """An edge to be drawn, with what it carries."""
 
     start: str
@@ -77,7 +77,7 @@ class Line:
     start: str
     end: str
     points: tuple[tuple[float, float], ...]
-    links: tuple[Link, ...]
+    links: tuple[Arrow, ...]
 
     @property
     def weight(self) -> float:
@@ -95,13 +95,13 @@ class Drawing:
 
 
 @dataclass(eq=False)
-class _Group:
+class _Cluster:
     path: str
     depth: int
     first: int  # the position of its first node: groups follow each other as their nodes do
-    members: list[_Group | int] = field(default_factory=list)  # subgroups, and positions of nodes
-    groups: dict[str, _Group] = field(default_factory=dict)
-    links: dict[tuple[_Group | int, _Group | int], list[Link]] = field(default_factory=dict)
+    members: list[_Cluster | int] = field(default_factory=list)  # subgroups, and positions of nodes
+    groups: dict[str, _Cluster] = field(default_factory=dict)
+    links: dict[tuple[_Cluster | int, _Cluster | int], list[Arrow]] = field(default_factory=dict)
     count: int = 0
     size: tuple[float, float] = CLOSED
     inside: _Layers | None = None
@@ -119,7 +119,9 @@ class _Layers:
     height: float
 
 
-def layout(items: Sequence[Item], links: Iterable[Link], is_open: Callable[[str], bool] = lambda path: True) -> Drawing:
+def layout(
+    items: Sequence[Item], links: Iterable[Arrow], is_open: Callable[[str], bool] = lambda path: True
+) -> Drawing:
     """Place nodes and groups. A group that is not open is one box, and its nodes are not drawn."""
     root, homes = _grouped(items)
     position = {item.name: i for i, item in enumerate(items)}
@@ -157,16 +159,16 @@ def paths_of(items: Iterable[Item]) -> list[str]:
     return list(found)
 
 
-def _grouped(items: Sequence[Item]) -> tuple[_Group, list[tuple[_Group, ...]]]:
+def _grouped(items: Sequence[Item]) -> tuple[_Cluster, list[tuple[_Cluster, ...]]]:
     """The tree of groups, and for each node the groups around it, the outermost first."""
-    root = _Group("", 0, 0)
-    homes: list[tuple[_Group, ...]] = []
+    root = _Cluster("", 0, 0)
+    homes: list[tuple[_Cluster, ...]] = []
     for i, item in enumerate(items):
         around = [root]
         for part in item.path.split(".") if item.path else ():
             outer = around[-1]
             if part not in outer.groups:
-                outer.groups[part] = _Group(f"{outer.path}.{part}".strip("."), outer.depth + 1, i)
+                outer.groups[part] = _Cluster(f"{outer.path}.{part}".strip("."), outer.depth + 1, i)
                 outer.members.append(outer.groups[part])
             around.append(outer.groups[part])
         for group in around:
@@ -176,7 +178,7 @@ def _grouped(items: Sequence[Item]) -> tuple[_Group, list[tuple[_Group, ...]]]:
     return root, homes
 
 
-def _lift(link: Link, a: int, b: int, homes: Sequence[tuple[_Group, ...]]) -> None:
+def _lift(link: Arrow, a: int, b: int, homes: Sequence[tuple[_Cluster, ...]]) -> None:
     """Give an edge to the smallest group that holds both ends, as an edge between two of its members."""
     around_a, around_b = homes[a], homes[b]
     shared = 0
@@ -187,12 +189,12 @@ def _lift(link: Link, a: int, b: int, homes: Sequence[tuple[_Group, ...]]) -> No
     around_a[shared - 1].links.setdefault((start, end), []).append(link)
 
 
-def _place_inside(group: _Group, items: Sequence[Item], is_open: Callable[[str], bool]) -> None:
+def _place_inside(group: _Cluster, items: Sequence[Item], is_open: Callable[[str], bool]) -> None:
     if group.path and not is_open(group.path):
         return
     sizes, order = [], []
     for member in group.members:
-        if isinstance(member, _Group):
+        if isinstance(member, _Cluster):
             _place_inside(member, items, is_open)
             sizes.append(member.size)
             order.append(member.first)
@@ -207,7 +209,7 @@ def _place_inside(group: _Group, items: Sequence[Item], is_open: Callable[[str],
 
 
 def _collect(
-    group: _Group, items: Sequence[Item], left: float, top: float, boxes: list[Box], lines: list[Line]
+    group: _Cluster, items: Sequence[Item], left: float, top: float, boxes: list[Box], lines: list[Line]
 ) -> None:
     inside = group.inside
     if inside is None:
@@ -217,7 +219,7 @@ def _collect(
     names: list[str] = []
     for member, x, y, (width, height) in zip(group.members, inside.xs, inside.ys, inside.sizes):
         corner = left + x - width / 2, top + y - height / 2
-        if isinstance(member, _Group):
+        if isinstance(member, _Cluster):
             names.append(member.path)
             opened = member.inside is not None
             boxes.append(Box(member.path, *corner, width, height, True, opened, member.depth, member.count))

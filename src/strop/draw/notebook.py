@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from strop.draw.layout import Box, Drawing, Item, Line, Link, layout, paths_of, short
+from strop.draw.layout import Arrow, Box, Drawing, Item, Line, layout, paths_of, short
 
 MOST_BOXES = 120  # a larger graph is drawn with its modules closed, as far as that is needed
 WIDEST = 18.0  # of an edge: the largest tensor
@@ -14,7 +14,7 @@ _BAR = "display:inline-block;height:10px;background:#3d7fb8"
 _CELL = "padding:2px 10px 2px 0;text-align:left;border-bottom:1px solid #dbe0e7"
 
 
-def graph_html(title: str, items: Sequence[Item], links: Sequence[Link], below: Mapping[str, str]) -> str:
+def graph_html(title: str, items: Sequence[Item], links: Sequence[Arrow], below: Mapping[str, str]) -> str:
     """A graph under a title: boxes by module, edges as wide as what they carry. `below` is a second line per node."""
     drawing = layout(items, links, _opened(items))
     hidden = len(items) - sum(not box.is_group for box in drawing.boxes)

@@ -21,7 +21,7 @@ from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, evaluate, symbols
 from strop.core.problem import Problem
 from strop.core.topological import topological
-from strop.draw.layout import Link, homes, labelled
+from strop.draw.layout import Arrow, homes, labelled
 from strop.draw.notebook import graph_html
 
 
@@ -199,7 +199,7 @@ class Graph:
         inside = homes({node.name: node.origin.module for node in shown})
         items = [labelled(node.name, inside[node.name], node.op) for node in shown]
         read = [(used, node) for node in shown for used in dict.fromkeys(node.inputs) if used.op != "param"]
-        links = [Link(used.name, node.name, _weight(used.types[0])) for used, node in read]
+        links = [Arrow(used.name, node.name, _weight(used.types[0])) for used, node in read]
         return graph_html("operator graph", items, links, {node.name: node.op for node in shown})
 
     @property

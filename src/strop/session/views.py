@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from strop.core.json_data import JsonData
 from strop.core.passes import Pass
-from strop.draw.layout import Link, homes, labelled
+from strop.draw.layout import Arrow, homes, labelled
 from strop.draw.notebook import graph_html
 from strop.graph.ir import Origin
 from strop.runtime.numeric_check import NumericCheck
@@ -78,7 +78,7 @@ class ProgramView(JsonData):
         nodes = [node for node in self.nodes if node.kind not in ("parameter", "constant")]
         inside = homes({node.name: node.module for node in nodes})
         items = [labelled(node.name, inside[node.name], node.what) for node in nodes]
-        links = [Link(edge.producer, edge.consumer, float(edge.bytes)) for edge in self.edges]
+        links = [Arrow(edge.producer, edge.consumer, float(edge.bytes)) for edge in self.edges]
         return graph_html(f"level `{self.level}`", items, links, {node.name: node.what for node in nodes})
 
 

@@ -16,7 +16,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from strop.studio.connection import Connection
-from strop.studio.gate import Gate
+from strop.studio.gate import RequestGate
 from strop.studio.workspace import Workspace
 
 PAGE = "index.html"
@@ -35,7 +35,7 @@ def _suffix(name: str) -> str:
     return f".{name.rpartition('.')[2]}"
 
 
-def application(workspace: Workspace, token: str | None = None) -> Gate:
+def application(workspace: Workspace, token: str | None = None) -> RequestGate:
     """Everything that the studio answers, behind its gate."""
     worker = ThreadPoolExecutor(1, "strop-studio")
 
@@ -59,4 +59,4 @@ def application(workspace: Workspace, token: str | None = None) -> Gate:
         worker.shutdown(wait=False, cancel_futures=True)
 
     routes = [Route("/", page), Route("/page/{name}", file), WebSocketRoute("/session", connect)]
-    return Gate(Starlette(routes=routes, lifespan=lifespan), token)
+    return RequestGate(Starlette(routes=routes, lifespan=lifespan), token)

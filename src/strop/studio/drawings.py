@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from strop.draw.layout import Drawing, Item, Line, Link, around, homes, labelled, layout, paths_of, short
+from strop.draw.layout import Arrow, Drawing, Item, Line, around, homes, labelled, layout, paths_of, short
 from strop.session.views import Edge, ProgramNode, ProgramView
 
 MOST_LINKS = 40  # of one drawn edge that are listed one by one
@@ -38,7 +38,7 @@ def drawn(view: ProgramView, opened: Iterable[str]) -> dict[str, Any]:
     made: dict[int, Edge] = {}
     links = []
     for edge in edges:
-        link = Link(edge.producer, edge.consumer, float(edge.bytes))
+        link = Arrow(edge.producer, edge.consumer, float(edge.bytes))
         made[id(link)] = edge
         links.append(link)
     drawing = layout(items, links, shown.__contains__)

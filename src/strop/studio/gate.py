@@ -39,7 +39,7 @@ HEADERS = {
 POLICY_VIOLATION = 1008  # the WebSocket code for a connection that is refused
 
 
-class Gate:
+class RequestGate:
     """Lets requests of the studio's own page through, and answers 403 to all others."""
 
     def __init__(self, app: ASGIApp, token: str | None = None) -> None:
