@@ -38,6 +38,7 @@ from strop.core.journal import Event, Journal
 from strop.core.options import Options
 from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.draw.notebook import facts_html, page
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import Stages
@@ -62,6 +63,10 @@ from strop.session.views import StoredValue
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+#: facts of the summary that a notebook shows
+_SHOWN = ("nodes", "nests", "functions", "threads", "arena_bytes", "packed_bytes", "code_bytes")
 
 
 class Session(Steering):
@@ -319,6 +324,15 @@ class Session(Steering):
         if self._step is not None:
             return f"<Session of a training step of {type(self.original).__name__}>"
         return f"<Session of {type(self.original).__name__}: {len(self.compiled.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: its numbers above its plan."""
+        summary = self.summary()
+        shown = {name.replace("_", " "): f"{summary[name]:,}" for name in _SHOWN}
+        said = f"for {self.target.name}; session.measure() displays itself, too"
+        return page(
+            f"Session of {type(self.original).__name__}", said, facts_html(shown), self.view("plan")._repr_html_()
+        )
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:
