@@ -73,8 +73,8 @@ def test_an_edge_between_groups_both_ways_is_drawn_in_its_own_direction():
     items = [Item("a", "g"), Item("b", "h"), Item("c", "g")]
     drawn = layout(items, [Arrow("a", "b"), Arrow("b", "c")], lambda path: False)
     points = {(line.start, line.end): line.points for line in drawn.lines}
-    assert points["g", "h"][0][1] < points["g", "h"][-1][1]
-    assert points["h", "g"][0][1] > points["h", "g"][-1][1]
+    assert points["h", "g"][0][1] < points["h", "g"][-1][1]  # g ends last, so that it is below
+    assert points["g", "h"][0][1] > points["g", "h"][-1][1]
 
 
 def test_a_long_edge_passes_between_the_boxes_it_skips():

@@ -41,17 +41,19 @@ def _bandwidths(session: Session) -> dict[str, float]:
 
 def outline(workspace: Workspace, level: str, half: str = "") -> dict[str, Any]:
     """Every node of a level: the tree and the search work on it."""
-    return workspace.once(("outline", level, half), lambda: outlined(_view(workspace, level, half)))
+    return workspace.once(
+        ("outline", level, half), lambda: outlined(_view(workspace, level, half), _prepared(workspace, half))
+    )
 
 
 def graph(workspace: Workspace, level: str, open: list[str], half: str = "") -> dict[str, Any]:
     """A level as a drawing, with these groups open."""
-    return drawn(_view(workspace, level, half), open)
+    return drawn(_view(workspace, level, half), open, _prepared(workspace, half))
 
 
 def modules(workspace: Workspace, level: str, half: str = "") -> list[str]:
     """The paths of all groups of a level."""
-    return groups(_view(workspace, level, half))
+    return groups(_view(workspace, level, half), _prepared(workspace, half))
 
 
 def _view(workspace: Workspace, level: str, half: str) -> ProgramView:
@@ -59,6 +61,10 @@ def _view(workspace: Workspace, level: str, half: str) -> ProgramView:
     if level not in session.levels:
         raise Problem("STR001", f"there is no level `{level:.40}`", help=f"there are: {', '.join(session.levels)}")
     return workspace.once(("view", level, half), lambda: session.view(level))
+
+
+def _prepared(workspace: Workspace, half: str) -> frozenset[str]:
+    return workspace.once(("prepared", half), lambda: frozenset(workspace.half(half).preparation.names))
 
 
 def nest(workspace: Workspace, name: str, half: str = "") -> dict[str, Any]:

@@ -4,7 +4,8 @@ import { button, bytes, change, empty, h, microseconds, row, table, words } from
 
 export function diffOf(lines, label) {
   const shown = lines.map((line) => {
-    const mark = line[0]?.[1]?.[0] ?? " ";
+    const start = line[0]?.[1] ?? "";
+    const mark = start.startsWith("---") || start.startsWith("+++") ? "@" : start[0];
     return h("div", { class: mark === "+" ? "added" : mark === "-" ? "removed" : mark === "@" ? "hunk" : "" }, line.length ? words(line) : " ");
   });
   return h("pre", { class: "diff", tabindex: "0", "aria-label": label }, shown);
@@ -22,20 +23,18 @@ export function historyView(steps, { live, ask, act, said }) {
     const text = step.passes.join(" ") || "as the planners left it";
     const buttons = live && i > 0 ? [button("Take out", () => act("replace", { index: step.index - 1, passes: "" }), { "aria-label": `Take out step ${i}` })] : [];
     const diff = i > 0 ? button("Diff", async () => showDiff(below, step, ask), { "aria-label": `Diff of step ${i}` }) : null;
+    const gained = (name, format) => h("div", { class: "number" }, format(step[name]), h("small", {}, before ? change(before[name], step[name], format) : " "));
     return row([
       String(step.index),
-      h("code", { class: "pass" }, text),
-      bytes(step.bytes),
-      before ? change(before.bytes, step.bytes, bytes) : "–",
-      microseconds(step.predicted_us),
-      before ? change(before.predicted_us, step.predicted_us, microseconds) : "–",
-      microseconds(step.measured_us),
-      before ? change(before.measured_us, step.measured_us, microseconds) : "–",
+      i ? h("code", { class: "pass" }, text) : h("span", { class: "hint" }, text),
+      gained("bytes", bytes),
+      gained("predicted_us", microseconds),
+      gained("measured_us", microseconds),
       h("span", { class: step.check && !step.check.ok ? "refusal" : "" }, checkText(step.check)),
-      h("span", {}, diff, buttons),
+      h("span", { class: "inline" }, diff, buttons),
     ]);
   });
-  const heads = ["step", "passes", { text: "moves", number: true }, { text: "gain", number: true }, { text: "predicted", number: true }, { text: "gain", number: true }, { text: "measured", number: true }, { text: "gain", number: true }, "numbers", "actions"];
+  const heads = ["step", "passes", { text: "moves", number: true }, { text: "predicted", number: true }, { text: "measured", number: true }, "numbers", "actions"];
   const list = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "History" }, table("What was done by hand, and what each step brought", heads, rows));
   const hint = steps.length === 1 ? h("p", { class: "hint" }, "Nothing was done by hand yet. Select an edge or a node in the graph: the panel beside it lists what could be done there.") : null;
   return h("div", { class: "chart-view" }, h("h2", {}, "History"), hint, list, below);
@@ -85,7 +84,7 @@ export class CompareView {
     const line = (label, name, format) => row([label, format(a[name]), format(b[name]), change(a[name], b[name], format)]);
     const code = (digest) => h("code", {}, digest.slice(0, 12));
     const heads = ["", { text: a.branch, number: true }, { text: b.branch, number: true }, { text: "difference", number: true }];
-    const rows = [line("bytes moved", "bytes", bytes), line("predicted", "predicted_us", microseconds), line("measured", "measured_us", microseconds), line("arena", "arena_bytes", bytes), row(["object code", code(a.digest), code(b.digest), a.digest === b.digest ? "the same" : "another"])];
+    const rows = [line("bytes moved", "bytes", bytes), line("predicted", "predicted_us", microseconds), line("measured", "measured_us", microseconds), line("arena", "arena_bytes", bytes), row(["object code", code(a.digest), code(b.digest), a.digest === b.digest ? "the same" : "another"], { class: "numbers" })];
     return [h("p", {}, told), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of both branches" }, table("Both branches in numbers", heads, rows))];
   }
 
