@@ -22,7 +22,7 @@ from strop.cli.console import (
     working,
 )
 from strop.core.journal import Journal
-from strop.core.options import MEASURE_SECONDS, Options
+from strop.core.options import Options
 from strop.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ def compile(
     ] = None,
     pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Time the best few schedules of every nest.")] = False,
-    budget: Annotated[
-        float | None, typer.Option(min=1, help=f"Seconds that --measure may take (default: {MEASURE_SECONDS:g}).")
-    ] = None,
     target: Annotated[str | None, typer.Option(help="Plan for another CPU, such as znver3; nothing is run.")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -61,9 +57,7 @@ def compile(
     Mode.json = json
     with working(f"loading {model}", quiet or json) as tell:
         needs("--rounds", rounds, "--profile", profile)
-        needs("--budget", budget, "--measure", measure)
-        seconds = (budget or MEASURE_SECONDS) if measure else None
-        told = given(threads=threads, pack=pack, cache=cache, target=target, measure=seconds)
+        told = given(threads=threads, pack=pack, cache=cache, target=target)
         options = Options.from_environment(**told)
         from strop.runtime.load_model import load
         from strop.runtime.onnx.spec import with_shapes
@@ -75,9 +69,7 @@ def compile(
         tell(f"compiling {loaded.name}")
         journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
         if is_foreign(options):
-            ignored = [
-                name for name, asked in (("--nests", nests), ("--profile", profile), ("--measure", measure)) if asked
-            ]
+            ignored = [name for name, asked in (("--nests", nests), ("--profile", profile)) if asked]
             if ignored:
                 raise Problem("STR001", f"{ignored[0]} does not go with --target {target}: nothing is run for it here",
                               help="--explain tells what holds each nest there")  # fmt: skip

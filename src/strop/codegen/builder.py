@@ -67,10 +67,12 @@ def stored(dtype: str, value: float | int | bool, lanes: int = 0) -> str:
 
 
 class Names:
-    """Fresh SSA names and labels, and the intrinsics that a function has used."""
+    """Fresh SSA names and labels, the intrinsics that a function has used, and whether the machine multiplies and adds
+    in one instruction."""
 
-    def __init__(self) -> None:
+    def __init__(self, fused: bool = True) -> None:
         self.count = 0
+        self.fused = fused
         self.location = ""  # what is written behind each instruction: see `codegen/locations.py`
         self.declared: dict[str, None] = {}
 

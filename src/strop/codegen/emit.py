@@ -67,7 +67,7 @@ class _Emitter:
         self.name = name
         self.target = target
         self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
-        self.frame = Frame()
+        self.frame = Frame(target.has_fma)
         self.together = _taken_together(nest)
         self.registers = register_scratch(nest) - frozenset(nest.scratch if self.together else ())
         written = frozenset(store.target for store in nest.stores)

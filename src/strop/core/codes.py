@@ -247,8 +247,9 @@ CODES: dict[str, Explanation] = {
     ),
     "STR402": Explanation(
         "unknown target",
-        "The CPU named is not among the descriptions that Strop ships. `strop doctor` prints the name of this "
-        "machine's; the message lists the known ones.",
+        "The CPU named is not among the descriptions that Strop ships, nor in a folder that STROP_TARGETS lists; or "
+        "code for it does not run on this machine. `strop targets` lists the known ones, `strop doctor` prints the "
+        "name of this machine's. A description of your own may be given as a file: `--target mine.toml`.",
     ),
     "STR403": Explanation(
         "a runtime symbol is missing",
@@ -276,6 +277,12 @@ CODES: dict[str, Explanation] = {
         "natively, such as float64 parameters, is no error: PyTorch's own step updates it, and `optimizer.journal` "
         "says so.",
     ),
+    "STR407": Explanation(
+        "a description of a CPU is wrong",
+        "A TOML file that describes a CPU lacks a number, has one that no machine has, or says something that Strop "
+        "does not know. The message names the line. docs/targets.md explains every entry; `strop targets show NAME` "
+        'prints a description that works, and `like = "NAME"` in a file takes from it what the file does not say.',
+    ),
     "STR501": Explanation(
         "a cache entry is damaged",
         "An entry on disk did not match its checksum (a full disk, a killed process, a bad medium). It was deleted "
@@ -298,6 +305,20 @@ CODES: dict[str, Explanation] = {
         "that does not exist). Nothing of them was executed. The message names the first fault. Compile the model "
         "again; an entry of the cache with such a fault is deleted by itself. While a model is compiled, the code "
         "means that an operator has an attribute which is no number, string, tuple or None.",
+    ),
+    "STR505": Explanation(
+        "the tuning database cannot be used",
+        "The SQLite file that `strop tune` writes (STROP_TUNING, or `tuning.sqlite` beside the cache) is damaged or no "
+        "such file, was written by a newer Strop, or could not be written: the disk is full, the file is read-only, or "
+        "another process kept it locked for a minute. What was committed before is still in it. A compilation goes on "
+        "without tuned schedules and says so; tuning stops. `strop tuned export` and `strop tuned import` carry "
+        "records from one file to another.",
+    ),
+    "STR506": Explanation(
+        "tasks cannot be run",
+        "Work that is spread over processes or over a Ray cluster could not be done: the cluster was not found at the "
+        "address, Ray is not installed (`pip install strop[scale]`), or a task ended its process several times. The "
+        "message says which. What other tasks have finished is kept; the same command goes on from there.",
     ),
     "STR601": Explanation(
         "the outputs differ from eager",

@@ -292,12 +292,12 @@ def memory_levels(target: Target) -> tuple[MemoryLevel, ...]:
     """Misses of L1 come from L2, and so on; a miss of the TLB costs a walk."""
     line = target.line
     return (
-        MemoryLevel("L2", target.l1 // line, line, target.l1 // line // 8),
+        MemoryLevel("L2", target.l1 // line, line, target.l1 // line // target.l1_ways),
         MemoryLevel(
             "L3", target.l2 // line, line, tight=0.6, full=1.1
         ),  # by physical addresses: pages fall on few sets
         MemoryLevel("DRAM", target.l3 // line, line, tight=0.4, full=1.0),  # others use it too
-        MemoryLevel("TLB", 64, 4096),
+        MemoryLevel("TLB", target.tlb, target.page),
     )
 
 

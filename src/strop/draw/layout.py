@@ -273,15 +273,20 @@ def _layered(sizes: Sequence[tuple[float, float]], edges: Iterable[tuple[int, in
     xs = _columns(rows, above, below, widths)
     ys = [0.0] * len(widths)
     bottom = 0.0
+    half = []  # of the height of each layer
     for row in rows:
-        tallest = max(heights[box] for box in row)
+        half.append(max(heights[box] for box in row) / 2)
         for box in row:
-            ys[box] = bottom + tallest / 2
-        bottom += tallest + GAP_Y
+            ys[box] = bottom + half[-1]
+        bottom += 2 * half[-1] + GAP_Y
     left = min((x - w / 2 for x, w in zip(xs, widths)), default=0.0)
     right = max((x + w / 2 for x, w in zip(xs, widths)), default=0.0)
     xs = [x - left for x in xs]
-    bends = {ends: [(xs[box], ys[box]) for box in chain] for ends, chain in chains.items()}
+    # a long edge runs straight down beside the boxes of a layer, and turns between layers
+    bends = {
+        ends: [(xs[box], ys[box] + side * half[layer[box]]) for box in chain for side in (-1, 1)]
+        for ends, chain in chains.items()
+    }
     return _Layers(xs[: len(sizes)], ys[: len(sizes)], list(sizes), bends, right - left, max(bottom - GAP_Y, 0.0))
 
 

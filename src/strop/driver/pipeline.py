@@ -39,6 +39,7 @@ from strop.driver.artifact import (
     native_entry,
 )
 from strop.driver.cache_key import cache_key
+from strop.driver.child_process import made_in_child
 from strop.graph.ir import Graph, Type
 from strop.loops.calls import Call
 from strop.loops.ir import Buffer, Nest, watches
@@ -94,17 +95,19 @@ def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
     """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
-    stages of one that was not found there.
-
-    Nothing is measured here, whatever the options say: `runtime.measure` has a key of its own.
-    """
+    stages of one that was not found there."""
     target = target_for(options)
     cache = Cache(journal=journal) if options.cache else None
-    key = cache_key(graph, target, replace(options, measure=0.0), threads)
+    key = cache_key(graph, target, options, threads)
     compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
+
+        def make(told: Journal) -> bytes:
+            return _made(graph, target, options, told, threads, inspect)
+
         with short_lived():
-            data = _made(graph, target, options, journal, threads, inspect)
+            alone = options.release and inspect is None  # what a child makes cannot be inspected here
+            data = made_in_child(make, journal) if alone else make(journal)
         compiled = artifact_format.from_bytes(data)  # its objects lie together, not among those that are gone by now
         if cache is not None:
             cache.put(key, data)

@@ -202,11 +202,6 @@ class Graph:
         links = [Arrow(used.name, node.name, _weight(used.types[0])) for used, node in read]
         return graph_html("operator graph", items, links, {node.name: node.op for node in shown})
 
-    @property
-    def names_key(self) -> str:
-        """A hash of what the names of its nodes are made of, in the order of the nodes."""
-        return hashlib.sha256(repr([(node.name, node.origin.module) for node in self.nodes]).encode()).hexdigest()
-
     def map(self, new: Mapping[Node, Node]) -> Graph:
         """The graph in which each node of `new` is replaced; users are rebuilt."""
         made: dict[Node, Node] = {}

@@ -35,6 +35,11 @@ from strop.runtime.threads import pool
 from strop.target import host
 
 Tensor = torch.Tensor
+#: what the journal says of calls that have to be computed again
+NOT_FINITE = (
+    "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile: such calls are computed "
+    "again with direct convolutions"
+)
 
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
@@ -53,8 +58,7 @@ def with_direct_algorithms(
         return None
 
     def make() -> NativeProgram:
-        why = "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile"
-        journal.add("fallback", "numerics", f"{why}: such calls are computed again with direct convolutions")
+        journal.add("fallback", "numerics", NOT_FINITE)
         return build(graph, options.direct, journal, threads)
 
     return make
@@ -63,13 +67,9 @@ def with_direct_algorithms(
 def compiled_for(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
-    """The program for a graph as data, measured where the options ask for it."""
+    """The program for a graph as data."""
     _check_runs_here(options)
-    if not options.measure:
-        return compile_graph(graph, options, journal, usable_threads(threads, journal), inspect)
-    from strop.runtime.measure import measured
-
-    return measured(graph, options, journal, threads, inspect)
+    return compile_graph(graph, options, journal, usable_threads(threads, journal), inspect)
 
 
 def _check_runs_here(options: Options) -> None:

@@ -42,6 +42,7 @@ from strop.schedule.memory import Arena, Lifetimes
 from strop.schedule.parameter_program import Packing, divide
 from strop.schedule.scheduler import Scheduled, Scheduler, scheduled
 from strop.schedule.sliding_window import Interleaving, SlidingWindow, grouped, interleaved
+from strop.schedule.tuned import tuned_schedules
 from strop.schedule.window_chain import InterleavedCalls
 from strop.target.description import Target
 
@@ -108,7 +109,10 @@ class Program:
     @staticmethod
     def of(graph: Graph, target: Target, threads: int, options: Options, lowered: Lowered | None = None) -> Program:
         """The program before any pass; `lowered` where its nests were written by hand."""
-        return Program(Choices(graph, target, threads, options), Scheduler(target, threads, options.pack), lowered)
+        tuned = tuned_schedules(target, threads, options.pack) if options.tuned else {}
+        return Program(
+            Choices(graph, target, threads, options), Scheduler(target, threads, options.pack, tuned), lowered
+        )
 
     @property
     def graph(self) -> Graph:

@@ -106,7 +106,7 @@ class Steering(Inspection):
         state = self._seen()
         if state.heard is not None:
             with self.journal.step("look inside", why="the program came from the cache"):
-                self.journal.take(state.heard)
+                self.journal.take(state.heard.events)
             state.heard = None
         assert state.stages is not None
         return state.stages
@@ -265,7 +265,7 @@ class Steering(Inspection):
             state, heard = self._state_of(line.edits, kind)
             self._put_in_place(line.edits, state)
             if heard is not None:
-                self.journal.take(heard)
+                self.journal.take(heard.events)
             self._lines[self._branch] = line
             self.operations.tell(kind, self._branch, told, digest=self.digest)
 
@@ -322,7 +322,7 @@ class Steering(Inspection):
             state, heard = self._state_of(line.edits, "switched")
             self._put_in_place(line.edits, state)
             if heard is not None:
-                self.journal.take(heard)
+                self.journal.take(heard.events)
             self._branch = name
             self.operations.tell("switched", name)
 
@@ -422,7 +422,7 @@ def parsed(passes: Sequence[Pass | str]) -> tuple[Pass, ...]:
             raise Problem("STR301", f"{type(one).title}: {verdict.why}", help="docs/passes.md has every pass")
         if one.level == "partition":
             raise Problem("STR301", f"{one}: a session holds a forward graph, of which nothing is kept for backward",
-                          help='strop.compile(model, args, training=True, partition="keep{value=…}")')  # fmt: skip
+                          help="Session(model, args, training=True).partition(…) divides a training step")  # fmt: skip
     return tuple(found)
 
 

@@ -13,7 +13,20 @@ from strop.graph.ir import NOWHERE, Node, Origin, Type
 
 #: operators whose inputs are all of one dtype
 UNIFORM = frozenset(
-    ("linear", "matmul", "conv", "layer_norm", "rms_norm", "group_norm", "batch_norm", "lstm", "gru", "rnn")
+    (
+        "linear",
+        "matmul",
+        "conv",
+        "layer_norm",
+        "rms_norm",
+        "group_norm",
+        "batch_norm",
+        "lstm",
+        "gru",
+        "rnn",
+        "recurrence",
+        "recurrence_backward",
+    )
 )
 
 

@@ -29,6 +29,7 @@ from strop.frontend.torch.aten import (  # noqa: F401  (importing a family regis
     indexing,
     nn,
     pointwise,
+    recurrences,
     reductions,
     sort,
     transformer,

@@ -54,6 +54,8 @@ def lower(
         outputs=outputs,
         buffers=work.buffers,
         constants=work.constants,
+        channels_last=frozenset(work.channels_last),
+        handed=frozenset(work.handed),
     )
 
 
@@ -80,7 +82,26 @@ class _Lowering:
         self._reads: dict[Node, Read] = {}
         self._names: set[str] = set()
         self._wanted = {_result(root) for root in graph.roots}
+        self._images = self._returned_images(graph)
+        self.channels_last: set[str] = set()
+        self.handed: set[str] = set()
         self._delivered: set[Buffer] = set()
+
+    def _returned_images(self, graph: Graph) -> dict[Node, Node]:
+        """Outputs that are images channels last → the values that are computed in that order straight away. Not those
+        that windows of this graph reach over the edges of: they want zeros there, and the caller gets a copy."""
+        found: dict[Node, Node] = {}
+        for root in graph.roots:
+            value = root.inputs[0] if root.op == "permute" and root.attrs.get("image") else None
+            if value is None or value.dtype not in STORED or _result(value) in self._wanted:
+                continue
+            maker = _result(value)[0]
+            computed = maker.op not in ("input", "param", "constant", *VIEW_MAPS, *SOURCES)
+            users = graph.users[value]
+            if computed and self.library.keys().isdisjoint((maker, *users)) and not any(map(_reaches_out, users)):
+                found[root] = value
+                self._wanted.add(_result(value))
+        return found
 
     # ---- one node ----------------------------------------------------------------------------------------------------
 
@@ -93,6 +114,8 @@ class _Lowering:
             self._own(node, self._results[node.inputs[0]][node.attrs["index"]])
         elif node.op in VIEW_MAPS and node.dtype in STORED and node not in self.library:
             self._reads[node] = self._viewed(node)
+            if node.attrs.get("image") and node.inputs[0].op == "input":
+                self.channels_last.add(self.buffers[node.inputs[0]].name)
         elif node.op in SOURCES and node.dtype in STORED and node not in self.library:
             self._reads[node] = _repeated(node)
         else:
@@ -179,9 +202,17 @@ class _Lowering:
 
     def deliver(self, root: Node) -> Buffer:
         """The buffer in which the caller finds an output: the value's own, if it was made for that, else a copy."""
+        if root in self._images:
+            made = self.buffers[self._images[root]]
+            self.channels_last.add(made.name)
+            self.handed.add(made.name)
+            self._delivered.add(made)
+            return made
         buffer = self.buffers.get(root)
         if buffer is None or buffer.space != "output" or buffer in self._delivered:
             buffer = self._copied(root, f"{root.name}.out", "output")
+            if root.op == "permute" and root.attrs.get("image"):
+                self.channels_last.add(buffer.name)
         self._delivered.add(buffer)
         return buffer
 
@@ -210,6 +241,11 @@ def _named(node: Node) -> Iterator[None]:
         yield
     except UnknownExtent as undecided:
         raise undecided.within(f"%{node.name}: the lowering of `{node.op}`", node.origin) from None
+
+
+def _reaches_out(node: Node) -> bool:
+    """Whether its windows may reach over the edge of the image that they move over."""
+    return node.op == "conv" and any(extent != 1 for extent in node.inputs[1].shape[2:])
 
 
 def _result(node: Node) -> tuple[Node, int]:

@@ -16,13 +16,13 @@ export function checkText(check) {
   return `${check.ok ? "✓" : "✗"} ${check.told}`;
 }
 
-export function historyView(steps, { live, ask, act, said }) {
+export function historyView(steps, { live, ask, act, half }) {
   const below = h("div", { class: "below" });
   const rows = steps.map((step, i) => {
     const before = steps[i - 1];
     const text = step.passes.join(" ") || "as the planners left it";
     const buttons = live && i > 0 ? [button("Take out", () => act("replace", { index: step.index - 1, passes: "" }), { "aria-label": `Take out step ${i}` })] : [];
-    const diff = i > 0 ? button("Diff", async () => showDiff(below, step, ask), { "aria-label": `Diff of step ${i}` }) : null;
+    const diff = i > 0 ? button("Diff", async () => showDiff(below, step, ask, half), { "aria-label": `Diff of step ${i}` }) : null;
     const gained = (name, format) => h("div", { class: "number" }, format(step[name]), h("small", {}, before ? change(before[name], step[name], format) : " "));
     return row([
       String(step.index),
@@ -30,7 +30,7 @@ export function historyView(steps, { live, ask, act, said }) {
       gained("bytes", bytes),
       gained("predicted_us", microseconds),
       gained("measured_us", microseconds),
-      h("span", { class: step.check && !step.check.ok ? "refusal" : "" }, checkText(step.check)),
+      step.check ? h("span", { class: step.check.ok ? "good" : "refusal", title: step.check.told }, step.check.ok ? "✓ agree with eager" : step.check.told) : "not checked",
       h("span", { class: "inline" }, diff, buttons),
     ]);
   });
@@ -40,10 +40,10 @@ export function historyView(steps, { live, ask, act, said }) {
   return h("div", { class: "chart-view" }, h("h2", {}, "History"), hint, list, below);
 }
 
-async function showDiff(below, step, ask) {
+async function showDiff(below, step, ask, half) {
   empty(below, h("p", { class: "hint" }, "…"));
   try {
-    const found = await ask("step_diff", { index: step.index - 1 });
+    const found = await ask("step_diff", { index: step.index - 1, half });
     const parts = found.map((one) => [h("h3", {}, one.name), diffOf(one.lines, `What changed in ${one.name}`)]);
     empty(below, h("h3", {}, `What step ${step.index} changed`), parts.length ? parts : h("p", { class: "hint" }, "No nest has another text."));
   } catch (error) {
@@ -58,7 +58,7 @@ export class CompareView {
     this.element = h("div", { class: "chart-view" });
   }
 
-  async show(branches, live) {
+  async show(branches, live, half) {
     const names = branches.map((one) => one.name);
     const title = h("h2", {}, "Compare branches");
     if (names.length < 2) {
@@ -67,14 +67,14 @@ export class CompareView {
     }
     const [a, b] = this.pair && this.pair.every((name) => names.includes(name)) ? this.pair : [names[0], names.find((name) => branches.find((one) => one.name === name).current && name !== names[0]) ?? names[1]];
     const choose = (label, chosen, at) => {
-      const list = h("select", { onchange: () => { this.pair = [a, b]; this.pair[at] = list.value; this.show(branches, live); } }, names.map((name) => h("option", { value: name, selected: name === chosen }, name)));
+      const list = h("select", { onchange: () => { this.pair = [a, b]; this.pair[at] = list.value; this.show(branches, live, half); } }, names.map((name) => h("option", { value: name, selected: name === chosen }, name)));
       return h("label", {}, `${label} `, list);
     };
     const body = h("div", {}, h("p", { class: "hint" }, "…"));
     empty(this.element, title, h("div", { class: "inline" }, choose("Left", a, 0), choose("Right", b, 1)), body);
     try {
-      const found = await this.ask("compare", { a, b });
-      empty(body, this.numbers(found), this.nests(found, a, b));
+      const found = await this.ask("compare", { a, b, half });
+      empty(body, this.numbers(found), this.nests(found, a, b, half));
     } catch (error) {
       empty(body, h("p", { class: "refusal" }, error.message));
     }
@@ -88,14 +88,14 @@ export class CompareView {
     return [h("p", {}, told), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of both branches" }, table("Both branches in numbers", heads, rows))];
   }
 
-  nests({ changed }, a, b) {
+  nests({ changed }, a, b, half) {
     if (!changed.length) return h("p", { class: "hint" }, "All nests have the same text.");
     return changed.map((one) => {
       const assembly = h("div", { class: "panes two" });
       const show = button("Assembly side by side", async () => {
         empty(assembly, "…");
         try {
-          const { sides } = await this.ask("compare_assembly", { a, b, nest: one.name });
+          const { sides } = await this.ask("compare_assembly", { a, b, nest: one.name, half });
           empty(assembly, sides.map((lines, i) => h("section", { class: "pane", "aria-label": [a, b][i] }, h("h4", {}, [a, b][i]), h("pre", { tabindex: "0", "aria-label": `Assembly of ${one.name} in ${[a, b][i]}` }, lines.map((line) => h("div", {}, line.length ? words(line) : " "))))));
         } catch (error) {
           empty(assembly, h("p", { class: "refusal" }, error.message));
