@@ -7,8 +7,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
 .PHONY: help demo test coverage test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
-        test-soundness test-packages test-scale test-trainers test-studio screenshots test-zoo check format docs bench bench-proposals \
-        clean
+        test-soundness test-packages test-studio screenshots test-scale test-trainers test-zoo check format docs bench \
+        bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"

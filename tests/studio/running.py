@@ -17,8 +17,7 @@ class StandIn:
     """As much of a session as the server itself needs; `script` does what a test says."""
 
     def __init__(self) -> None:
-        self.halves: dict[str, Any] = {}
-        self.digest = "0"
+        self.training = False
         self.work: Callable[[], str] = lambda: "import strop\n"
         self.cancelled = threading.Event()
         self.heard: list[Callable[[Any], None]] = []

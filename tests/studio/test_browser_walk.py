@@ -208,10 +208,30 @@ def test_the_walk_by_keyboard_alone(browser, live, tmp_path):
         keys.press("Enter")
         assert page.inner_text("#inspector h2") != "Nothing selected"
         page.focus(".graph > canvas")
-        keys.press("ArrowUp")
         keys.press("Enter")
         until(page, "document.getElementById('view').dataset.view === 'Code'")
     assert digest_of(script, tmp_path) == live.session.digest
+
+
+def test_arrows_walk_along_edges_and_enter_opens_groups(browser, live):
+    with opened(browser, live.address) as page:
+        page.focus(".graph > canvas")
+        seen = set()
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight"):
+            page.keyboard.press(key)
+            settled(page)
+            seen.add(page.inner_text("#inspector h2"))
+        assert len(seen) > 2
+        page.keyboard.press("o")
+        settled(page)
+        count = "studio.graph().drawing.boxes.length"
+        before = page.evaluate(count)
+        page.evaluate(
+            "studio.select({kind: 'group', path: studio.graph().drawing.boxes.find(b => b.kind === 'group').name})"
+        )
+        page.keyboard.press("Enter")
+        settled(page)
+        assert page.evaluate(count) != before
 
 
 def test_a_line_of_the_nest_lights_its_instructions_and_its_python(browser, live):

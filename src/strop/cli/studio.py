@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Opened = Annotated[
     str, typer.Argument(help="net.onnx, package.module:factory, a zoo name, or a saved session (.json).")
 ]
+Training = Annotated[bool, typer.Option("--training", help="The training step: forward, backward, what is stored.")]
 _ROUNDS = 20
 
 
@@ -28,6 +29,7 @@ def studio(
     model: Opened,
     shape: Shape = None,
     threads: Threads = None,
+    training: Training = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes the first free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
@@ -38,7 +40,7 @@ def studio(
     """
     _require_extra()
     with working(f"loading {model}", False) as tell:
-        workspace = _opened(model, shape, threads, tell)
+        workspace = _opened(model, shape, threads, training, tell)
     from strop.studio import serve
 
     serve(workspace.session, workspace.name, port=port, browser=browser, tell=_tell_address)
@@ -50,6 +52,7 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
     shape: Shape = None,
     threads: Threads = None,
+    training: Training = False,
     measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Run it and show measured times.")] = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -60,11 +63,12 @@ def report(
     if not output.absolute().parent.is_dir():
         raise Problem("STR001", f"--output {output}: there is no folder `{output.parent}`", help="make it first")
     with working(f"loading {model}", quiet or json) as tell:
-        workspace = _opened(model, shape, threads, tell)
-        if measure:
+        workspace = _opened(model, shape, threads, training, tell)
+        tell("checking")
+        workspace.session.check()
+        if measure and not training:
             tell("measuring")
             workspace.session.measure(_ROUNDS)
-            workspace.session.check()
         from strop.studio import write_report
 
         written = write_report(workspace, output, tell)
@@ -74,13 +78,15 @@ def report(
         out.print(f"{output}: {size(written)}", markup=False)
 
 
-def _opened(model: str, shape: list[str] | None, threads: int | None, tell: Callable[[str], None]) -> Workspace:
+def _opened(
+    model: str, shape: list[str] | None, threads: int | None, training: bool, tell: Callable[[str], None]
+) -> Workspace:
     from strop.session import Session
     from strop.studio.workspace import Workspace
 
     journal = Journal(on_step=lambda step: tell(f"compiling {model}: {step}"))
     if model.endswith(".json"):
-        told = (("--shape", shape), ("--threads", threads))
+        told = (("--shape", shape), ("--threads", threads), ("--training", training))
         if ignored := [name for name, value in told if value]:
             raise Problem("STR001", f"{ignored[0]} does not go with a saved session", help="the file says it itself")
         return Workspace(Session.load(model), Path(model).stem)
@@ -90,7 +96,7 @@ def _opened(model: str, shape: list[str] | None, threads: int | None, tell: Call
     spec = with_shapes(model, shape or [])
     found = load(spec)
     options = Options.from_environment(**given(threads=threads))
-    session = Session(found.module, found.inputs, found.kwargs, options, journal, spec=spec)
+    session = Session(found.module, found.inputs, found.kwargs, options, journal, spec=spec, training=training)
     return Workspace(session, found.name)
 
 

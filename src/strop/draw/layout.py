@@ -98,7 +98,7 @@ class Drawing:
 class _Cluster:
     path: str
     depth: int
-    first: int  # the position of its first node: groups follow each other as their nodes do
+    last: int  # the position of its last node: groups follow each other as what they end with does
     members: list[_Cluster | int] = field(default_factory=list)  # subgroups, and positions of nodes
     groups: dict[str, _Cluster] = field(default_factory=dict)
     links: dict[tuple[_Cluster | int, _Cluster | int], list[Arrow]] = field(default_factory=dict)
@@ -160,21 +160,22 @@ def paths_of(items: Iterable[Item]) -> list[str]:
 
 
 def _grouped(items: Sequence[Item]) -> tuple[_Cluster, list[tuple[_Cluster, ...]]]:
-    """The tree of groups, and for each node the groups around it, the outermost first."""
+    """The tree of groups, and for each node the groups outside it, the outermost first."""
     root = _Cluster("", 0, 0)
     homes: list[tuple[_Cluster, ...]] = []
     for i, item in enumerate(items):
-        around = [root]
+        outside = [root]
         for part in item.path.split(".") if item.path else ():
-            outer = around[-1]
+            outer = outside[-1]
             if part not in outer.groups:
                 outer.groups[part] = _Cluster(f"{outer.path}.{part}".strip("."), outer.depth + 1, i)
                 outer.members.append(outer.groups[part])
-            around.append(outer.groups[part])
-        for group in around:
+            outside.append(outer.groups[part])
+        for group in outside:
             group.count += 1
-        around[-1].members.append(i)
-        homes.append(tuple(around))
+            group.last = i
+        outside[-1].members.append(i)
+        homes.append(tuple(outside))
     return root, homes
 
 
@@ -197,7 +198,7 @@ def _place_inside(group: _Cluster, items: Sequence[Item], is_open: Callable[[str
         if isinstance(member, _Cluster):
             _place_inside(member, items, is_open)
             sizes.append(member.size)
-            order.append(member.first)
+            order.append(member.last)
         else:
             sizes.append((items[member].width, items[member].height))
             order.append(member)
@@ -272,15 +273,20 @@ def _layered(sizes: Sequence[tuple[float, float]], edges: Iterable[tuple[int, in
     xs = _columns(rows, above, below, widths)
     ys = [0.0] * len(widths)
     bottom = 0.0
+    half = []  # of the height of each layer
     for row in rows:
-        tallest = max(heights[box] for box in row)
+        half.append(max(heights[box] for box in row) / 2)
         for box in row:
-            ys[box] = bottom + tallest / 2
-        bottom += tallest + GAP_Y
+            ys[box] = bottom + half[-1]
+        bottom += 2 * half[-1] + GAP_Y
     left = min((x - w / 2 for x, w in zip(xs, widths)), default=0.0)
     right = max((x + w / 2 for x, w in zip(xs, widths)), default=0.0)
     xs = [x - left for x in xs]
-    bends = {ends: [(xs[box], ys[box]) for box in chain] for ends, chain in chains.items()}
+    # a long edge runs straight down beside the boxes of a layer, and turns between layers
+    bends = {
+        ends: [(xs[box], ys[box] + side * half[layer[box]]) for box in chain for side in (-1, 1)]
+        for ends, chain in chains.items()
+    }
     return _Layers(xs[: len(sizes)], ys[: len(sizes)], list(sizes), bends, right - left, max(bottom - GAP_Y, 0.0))
 
 

@@ -134,6 +134,11 @@ class Session(Steering):
         self.options, self._step = options, step
 
     @property
+    def training(self) -> bool:
+        """Whether it is over a training step."""
+        return self._step is not None
+
+    @property
     def halves(self) -> Mapping[Half, TrainingHalf]:
         """The programs of a training step, `forward` and `backward`: each shows and does what a session does."""
         return self._training_step.halves
@@ -327,12 +332,14 @@ class Session(Steering):
 
     def _repr_html_(self) -> str:
         """As a notebook shows it: its numbers above its plan."""
+        title = f"Session of {type(self.original).__name__}"
+        if self.training:
+            plans = [half.view("plan")._repr_html_() for half in self.halves.values()]
+            return page(title, f"a training step for {self.target.name}: {' and '.join(self.halves)}", *plans)
         summary = self.summary()
         shown = {name.replace("_", " "): f"{summary[name]:,}" for name in _SHOWN}
         said = f"for {self.target.name}; session.measure() displays itself, too"
-        return page(
-            f"Session of {type(self.original).__name__}", said, facts_html(shown), self.view("plan")._repr_html_()
-        )
+        return page(title, said, facts_html(shown), self.view("plan")._repr_html_())
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

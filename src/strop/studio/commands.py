@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from strop.core.json_data import as_json
 from strop.core.problem import Problem
-from strop.session import Session
+from strop.session.steering import Steering
 from strop.session.views import NestDiff, ProgramView
 from strop.studio import steering
 from strop.studio.drawings import drawn, groups
@@ -17,23 +16,22 @@ from strop.studio.messages import Command
 from strop.studio.workspace import Workspace
 
 
-def overview(workspace: Workspace) -> dict[str, Any]:
+def overview(workspace: Workspace, half: str = "") -> dict[str, Any]:
     """What is open, on which machine, and where the session stands."""
-    session = workspace.session
+    session = workspace.half(half)
     target = session.target
     return {
         "model": workspace.name,
-        "spec": session.spec,
+        "spec": workspace.session.spec,
         "target": target.name,
         "levels": list(session.levels),
-        "halves": [],
-        "summary": as_json(session.summary()),
+        "halves": list(workspace.halves),
         "peak": {"gflops": target.peak_gflops, "gigabytes": _bandwidths(session)},
-        "state": steering.state(workspace),
+        "state": steering.state(workspace, half),
     }
 
 
-def _bandwidths(session: Session) -> dict[str, float]:
+def _bandwidths(session: Steering) -> dict[str, float]:
     """GB/s of one core from each memory."""
     target = session.target
     return {name: rate * target.ghz for name, rate in zip(("L1", "L2", "L3", "DRAM"), target.bandwidth)}
@@ -41,17 +39,19 @@ def _bandwidths(session: Session) -> dict[str, float]:
 
 def outline(workspace: Workspace, level: str, half: str = "") -> dict[str, Any]:
     """Every node of a level: the tree and the search work on it."""
-    return workspace.once(("outline", level, half), lambda: outlined(_view(workspace, level, half)))
+    return workspace.once(
+        ("outline", level, half), lambda: outlined(_view(workspace, level, half), _prepared(workspace, half))
+    )
 
 
 def graph(workspace: Workspace, level: str, open: list[str], half: str = "") -> dict[str, Any]:
     """A level as a drawing, with these groups open."""
-    return drawn(_view(workspace, level, half), open)
+    return drawn(_view(workspace, level, half), open, _prepared(workspace, half))
 
 
 def modules(workspace: Workspace, level: str, half: str = "") -> list[str]:
     """The paths of all groups of a level."""
-    return groups(_view(workspace, level, half))
+    return groups(_view(workspace, level, half), _prepared(workspace, half))
 
 
 def _view(workspace: Workspace, level: str, half: str) -> ProgramView:
@@ -61,12 +61,16 @@ def _view(workspace: Workspace, level: str, half: str) -> ProgramView:
     return workspace.once(("view", level, half), lambda: session.view(level))
 
 
+def _prepared(workspace: Workspace, half: str) -> frozenset[str]:
+    return workspace.once(("prepared", half), lambda: frozenset(workspace.half(half).preparation.names))
+
+
 def nest(workspace: Workspace, name: str, half: str = "") -> dict[str, Any]:
     """A nest as text, beside its machine code and the user's source, with what links them."""
     return workspace.once(("nest", name, half), lambda: _nest(workspace.half(half), name))
 
 
-def _nest(session: Session, name: str) -> dict[str, Any]:
+def _nest(session: Steering, name: str) -> dict[str, Any]:
     code = session.code(name)
     text = highlighted("\n".join(line for line, _ in code.text), "nest")
     machine = highlighted("\n".join(one.text for one in code.instructions), "assembly")
@@ -117,14 +121,14 @@ def memory(workspace: Workspace, half: str = "") -> dict[str, Any]:
     return found
 
 
-def timeline(workspace: Workspace) -> list[dict[str, Any]]:
+def timeline(workspace: Workspace, half: str = "") -> list[dict[str, Any]]:
     """What each step by hand has brought."""
-    return [step.to_json() for step in workspace.session.timeline()]
+    return [step.to_json() for step in workspace.half(half).timeline()]
 
 
-def step_diff(workspace: Workspace, index: int) -> list[dict[str, Any]]:
+def step_diff(workspace: Workspace, index: int, half: str = "") -> list[dict[str, Any]]:
     """The nests that a step by hand has changed, before and after."""
-    return [_diff(one) for one in workspace.session.step_diff(index)]
+    return [_diff(one) for one in workspace.half(half).step_diff(index)]
 
 
 def _diff(one: NestDiff) -> dict[str, Any]:
@@ -159,27 +163,27 @@ def space(workspace: Workspace, at: str, levels: list[str], half: str = "") -> l
     ]
 
 
-def preview(workspace: Workspace, passes: str) -> dict[str, Any]:
+def preview(workspace: Workspace, passes: str, half: str = "") -> dict[str, Any]:
     """What some passes would change, before they are applied."""
-    found = workspace.session.preview(passes)
+    found = workspace.half(half).preview(passes)
     return {**found.to_json(), "diffs": [_diff(one) for one in found.diffs]}
 
 
-def compare(workspace: Workspace, a: str, b: str) -> dict[str, Any]:
+def compare(workspace: Workspace, a: str, b: str, half: str = "") -> dict[str, Any]:
     """Two branches in bytes, microseconds and nests."""
-    found = workspace.session.compare(a, b)
+    found = workspace.half(half).compare(a, b)
     return {**found.to_json(), "changed": [_diff(one) for one in found.changed]}
 
 
-def compare_assembly(workspace: Workspace, a: str, b: str, nest: str) -> dict[str, Any]:
+def compare_assembly(workspace: Workspace, a: str, b: str, nest: str, half: str = "") -> dict[str, Any]:
     """The machine code of a nest in two branches."""
-    texts = workspace.session.compare(a, b).assembly(nest)
+    texts = workspace.half(half).compare(a, b).assembly(nest)
     return {"nest": nest, "sides": [highlighted(text, "assembly") for text in texts]}
 
 
 def stored(workspace: Workspace) -> list[dict[str, Any]]:
     """What a training step keeps for backward, what it computes again, and what either costs."""
-    return []
+    return [one.to_json() for one in workspace.session.stored()] if workspace.session.training else []
 
 
 def script(workspace: Workspace) -> dict[str, Any]:

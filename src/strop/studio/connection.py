@@ -46,7 +46,6 @@ class Connection:
     async def serve(self) -> None:
         """Answer until the page goes."""
         await self._socket.accept()
-        unsubscribe = self._workspace.session.subscribe(self._heard)
         try:
             while True:
                 message = await self._socket.receive()
@@ -56,7 +55,6 @@ class Connection:
         except WebSocketDisconnect:
             return
         finally:
-            unsubscribe()
             for number in list(self._tasks):
                 self._cancel(number)
 
@@ -112,7 +110,9 @@ class Connection:
         """In the worker's thread: the answer as text, so that the event loop has nothing to do with it."""
         self._running, self._step = number, ""
         try:
-            return json.dumps(work(), separators=(",", ":"), allow_nan=False, default=str)
+            with self._workspace.heard(self._heard):
+                found = work()
+            return json.dumps(found, separators=(",", ":"), allow_nan=False, default=str)
         finally:
             self._running = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from strop.draw.layout import Arrow, Drawing, Item, Line, around, homes, labelled, layout, paths_of, short
@@ -11,11 +11,13 @@ from strop.session.views import Edge, ProgramNode, ProgramView
 MOST_LINKS = 40  # of one drawn edge that are listed one by one
 #: what is left out of drawings: parameters are as many as operators, and each is read where it is named
 UNDRAWN = ("parameter", "constant")
+#: the group of what runs when parameters change, and not at every call
+PREPARED = "when parameters change"
 
 
-def outline(view: ProgramView) -> dict[str, Any]:
+def outline(view: ProgramView, prepared: Collection[str] = ()) -> dict[str, Any]:
     """The nodes of a level in order, for the tree beside the drawing and for search."""
-    inside = _homes(view)
+    inside = _homes(view, prepared)
     return {"level": view.level, "nodes": [_outlined(node, inside.get(node.name, node.module)) for node in view.nodes]}
 
 
@@ -23,14 +25,17 @@ def _outlined(node: ProgramNode, home: str) -> dict[str, Any]:
     return {**node.to_json(), "home": home, "origins": [str(origin) for origin in node.origins]}
 
 
-def _homes(view: ProgramView) -> dict[str, str]:
-    return homes({node.name: node.module for node in view.nodes if node.kind not in UNDRAWN})
+def _homes(view: ProgramView, prepared: Collection[str]) -> dict[str, str]:
+    """The group that each node is drawn in; those that are `prepared` when parameters change have one of their own."""
+    drawn = [node for node in view.nodes if node.kind not in UNDRAWN]
+    found = homes({node.name: node.module for node in drawn if node.name not in prepared})
+    return {node.name: found.get(node.name, PREPARED) for node in drawn}
 
 
-def drawn(view: ProgramView, opened: Iterable[str]) -> dict[str, Any]:
+def drawn(view: ProgramView, opened: Iterable[str], prepared: Collection[str] = ()) -> dict[str, Any]:
     """A level with these groups open. Groups within closed ones are not drawn."""
     nodes = {node.name: node for node in view.nodes if node.kind not in UNDRAWN}
-    inside = _homes(view)
+    inside = _homes(view, prepared)
     items = [labelled(name, inside[name], node.what) for name, node in nodes.items()]
     known = set(paths_of(items))
     shown = {path for path in opened if path in known}
@@ -52,9 +57,9 @@ def drawn(view: ProgramView, opened: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def groups(view: ProgramView) -> list[str]:
+def groups(view: ProgramView, prepared: Collection[str] = ()) -> list[str]:
     """The module paths of a level, outer ones first."""
-    return paths_of(Item(name, path) for name, path in _homes(view).items())
+    return paths_of(Item(name, path) for name, path in _homes(view, prepared).items())
 
 
 def _boxes(drawing: Drawing, nodes: dict[str, ProgramNode], view: ProgramView) -> list[dict[str, Any]]:

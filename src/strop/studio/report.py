@@ -89,18 +89,21 @@ def answers(workspace: Workspace, tell: Callable[[str], None] = lambda step: Non
         keys[f"{function.__name__}|{_json(dict(sorted(given.items())))}"] = known[text]
         return found
 
-    shown = keep(commands.overview)
+    shown = keep(commands.overview, half="")
     for half in shown["halves"] or [""]:
+        stands = keep(commands.overview, half=half)["state"]
         for level in shown["levels"]:
             tell(f"drawing {half} {level}".replace("  ", " "))
             opened[f"{level}|{half}"] = _keep_level(keep, level, half)
         keep(commands.prediction, half=half)
         keep(commands.memory, half=half)
+        keep(commands.timeline, half=half)
+        for index in range(stands["edits"]):
+            keep(commands.step_diff, index=index, half=half)
         _keep_nests(workspace, keep, half, tell)
-    for function in (commands.timeline, commands.stored, commands.script):
-        keep(function)
-    for index in range(shown["state"]["edits"]):
-        keep(commands.step_diff, index=index)
+    keep(commands.stored)
+    if not shown["halves"]:  # a training step has no script
+        keep(commands.script)
     return {"keys": keys, "values": values, "groups": opened}
 
 

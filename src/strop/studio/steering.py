@@ -15,9 +15,9 @@ from strop.studio.workspace import Workspace
 ROUNDS = 20  # of a measurement
 
 
-def state(workspace: Workspace) -> dict[str, Any]:
+def state(workspace: Workspace, half: str = "") -> dict[str, Any]:
     """Where the session stands: what the program moves and takes, and what can be taken back."""
-    session = workspace.session
+    session = workspace.half(half)
     steps = session.timeline()
     current = next((one for one in session.branches if one.current), None)
     return {
@@ -32,16 +32,16 @@ def state(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-def apply(workspace: Workspace, passes: str) -> dict[str, Any]:
+def apply(workspace: Workspace, passes: str, half: str = "") -> dict[str, Any]:
     """Apply passes, given as text."""
-    workspace.session.apply(passes)
-    return _checked(workspace)
+    workspace.half(half).apply(passes)
+    return _checked(workspace, half)
 
 
-def apply_everywhere(workspace: Workspace, passes: str) -> dict[str, Any]:
+def apply_everywhere(workspace: Workspace, passes: str, half: str = "") -> dict[str, Any]:
     """Apply a pass wherever one of its kind, with the same numbers, may come next. What is refused after others were
     taken is left out and told."""
-    session = workspace.session
+    session = workspace.half(half)
     wanted = Pass.parse_all(passes)
     if len(wanted) != 1:
         raise Problem("STR001", "one pass is applied everywhere, not several", help="apply them one by one")
@@ -57,7 +57,7 @@ def apply_everywhere(workspace: Workspace, passes: str) -> dict[str, Any]:
         else:
             left_out.append({"pass": str(one.change), "why": verdict.why})
     session.apply(*taken)
-    return {**_checked(workspace), "applied": list(map(str, taken)), "left_out": left_out}
+    return {**_checked(workspace, half), "applied": list(map(str, taken)), "left_out": left_out}
 
 
 def _alike(one: Pass, other: Pass) -> bool:
@@ -68,71 +68,81 @@ def _alike(one: Pass, other: Pass) -> bool:
     return all(a == b or (isinstance(a, str) and isinstance(b, str)) for a, b in pairs)
 
 
-def undo(workspace: Workspace) -> dict[str, Any]:
+def undo(workspace: Workspace, half: str = "") -> dict[str, Any]:
     """Take back the last step."""
-    workspace.session.undo()
-    return _checked(workspace)
+    workspace.half(half).undo()
+    return _checked(workspace, half)
 
 
-def redo(workspace: Workspace) -> dict[str, Any]:
+def redo(workspace: Workspace, half: str = "") -> dict[str, Any]:
     """Do again what was taken back last."""
-    workspace.session.redo()
-    return _checked(workspace)
+    workspace.half(half).redo()
+    return _checked(workspace, half)
 
 
-def replace(workspace: Workspace, index: int, passes: str) -> dict[str, Any]:
+def replace(workspace: Workspace, index: int, passes: str, half: str = "") -> dict[str, Any]:
     """Other passes in the place of an earlier step; none: it is taken out."""
-    workspace.session.replace(index, *([passes] if passes else []))
-    return _checked(workspace)
+    workspace.half(half).replace(index, *([passes] if passes else []))
+    return _checked(workspace, half)
 
 
-def fuse(workspace: Workspace, a: str, b: str) -> dict[str, Any]:
+def fuse(workspace: Workspace, a: str, b: str, half: str = "") -> dict[str, Any]:
     """Make one nest of two."""
-    workspace.session.fuse(a, b)
-    return _checked(workspace)
+    workspace.half(half).fuse(a, b)
+    return _checked(workspace, half)
 
 
-def keep_apart(workspace: Workspace, a: str, b: str) -> dict[str, Any]:
+def keep_apart(workspace: Workspace, a: str, b: str, half: str = "") -> dict[str, Any]:
     """Never make one nest of two."""
-    workspace.session.keep_apart(a, b)
-    return _checked(workspace)
+    workspace.half(half).keep_apart(a, b)
+    return _checked(workspace, half)
 
 
-def pin(workspace: Workspace, tensor: str, layout: str) -> dict[str, Any]:
+def pin(workspace: Workspace, tensor: str, layout: str, half: str = "") -> dict[str, Any]:
     """Set the layout of a tensor by hand."""
-    workspace.session.pin(tensor, layout)
-    return _checked(workspace)
+    workspace.half(half).pin(tensor, layout)
+    return _checked(workspace, half)
 
 
-def algorithm(workspace: Workspace, node: str, use: str) -> dict[str, Any]:
+def algorithm(workspace: Workspace, node: str, use: str, half: str = "") -> dict[str, Any]:
     """Compute a node by an algorithm."""
-    workspace.session.algorithm(node, use)
-    return _checked(workspace)
+    workspace.half(half).algorithm(node, use)
+    return _checked(workspace, half)
 
 
-def branch(workspace: Workspace, name: str) -> dict[str, Any]:
+def partition(workspace: Workspace, passes: str, half: str = "") -> dict[str, Any]:
+    """Store a value of a training step for backward, or compute it again."""
+    workspace.session.partition(passes)
+    return _checked(workspace, half)
+
+
+def branch(workspace: Workspace, name: str, half: str = "") -> dict[str, Any]:
     """Start a branch here, and work on it."""
-    workspace.session.branch(name)
-    return {"state": state(workspace)}
+    workspace.half(half).branch(name)
+    return {"state": state(workspace, half)}
 
 
-def switch(workspace: Workspace, name: str) -> dict[str, Any]:
+def switch(workspace: Workspace, name: str, half: str = "") -> dict[str, Any]:
     """Work on another branch."""
-    workspace.session.switch(name)
-    return {"state": state(workspace)}
+    workspace.half(half).switch(name)
+    return {"state": state(workspace, half)}
 
 
-def measure(workspace: Workspace, rounds: int = ROUNDS) -> dict[str, Any]:
+def measure(workspace: Workspace, rounds: int = ROUNDS, half: str = "") -> dict[str, Any]:
     """Run the program and time every step."""
     if not 1 <= rounds <= 1000:
         raise Problem("STR001", f"a measurement takes 1 to 1000 rounds, not {rounds}")
+    if workspace.session.training:
+        raise Problem(
+            "STR001", "the steps of a training step are not timed apart", help="strop bench measures whole steps"
+        )
     found = workspace.session.measure(rounds)
-    return {"profile": found.to_json(), "state": state(workspace)}
+    return {"profile": found.to_json(), "state": state(workspace, half)}
 
 
-def check(workspace: Workspace) -> dict[str, Any]:
+def check(workspace: Workspace, half: str = "") -> dict[str, Any]:
     """Compare the program's numbers with eager mode."""
-    return _checked(workspace)
+    return _checked(workspace, half)
 
 
 def save(workspace: Workspace) -> dict[str, Any]:
@@ -143,12 +153,12 @@ def save(workspace: Workspace) -> dict[str, Any]:
         return {"text": path.read_text(encoding="utf-8")}
 
 
-def _checked(workspace: Workspace) -> dict[str, Any]:
+def _checked(workspace: Workspace, half: str) -> dict[str, Any]:
     found = workspace.session.check()
-    return {"check": found.to_json(), "state": state(workspace)}
+    return {"check": found.to_json(), "state": state(workspace, half)}
 
 
 STEERING: Sequence[Callable[..., Any]] = (
-    apply, apply_everywhere, undo, redo, replace, fuse, keep_apart, pin, algorithm, branch, switch, measure,
+    apply, apply_everywhere, undo, redo, replace, fuse, keep_apart, pin, algorithm, partition, branch, switch, measure,
     check, save,
 )  # fmt: skip

@@ -13,6 +13,7 @@ export class Inspector {
 
   // what is known already is there when this returns; answers of the session come as they come
   show(selection, context) {
+    this.element.scrollTop = 0;
     this.context = context;
     const number = ++this.shown;
     const fresh = () => number === this.shown;
@@ -156,7 +157,7 @@ export class Inspector {
   async preview(passes, result) {
     empty(result, h("h3", {}, "Preview"), h("p", { class: "hint" }, "…"));
     try {
-      const found = await this.ask("preview", { passes });
+      const found = await this.ask("preview", { passes, half: this.context.half });
       const { before, after } = found;
       const rows = [
         row(["bytes moved", bytes(before.bytes), bytes(after.bytes), change(before.bytes, after.bytes, bytes)]),

@@ -11,6 +11,7 @@ import { Tree } from "./tree.js";
 
 const VIEWS = ["Graph", "Code", "Roofline", "Time", "Memory", "History", "Compare", "Training"];
 const LEVELS = { captured: "captured graph", graph: "simplified graph", nests: "nests, not fused", fused: "nests, fused", plan: "plan" };
+const PREPARED = "when parameters change"; // the group of what does not run at every call
 const THEMES = ["auto", "light", "dark"];
 const KEYS = [
   ["/", "search"], ["1 … 8", "views"], ["u", "undo"], ["y", "redo"], ["m", "measure"], ["c", "check the numbers"], ["b", "branch"], ["e", "export the script"], ["s", "save the session"],
@@ -110,7 +111,7 @@ function showProgress(command, step, seconds) {
 
 async function refresh() {
   const first = !state.overview;
-  state.overview = await ask("overview");
+  state.overview = await ask("overview", { half: state.half });
   el("model").textContent = state.overview.model;
   document.title = `${state.overview.model} · Strop studio`;
   if (first) {
@@ -142,8 +143,8 @@ async function reload(keep = false) {
 
 // a small model opens whole; of a large one the outermost modules
 async function openFirst() {
-  const groups = await ask("modules", { level: state.level, half: state.half });
-  if (!groups.length || state.nodes.length > 60) return;
+  const groups = (await ask("modules", { level: state.level, half: state.half })).filter((path) => path !== PREPARED);
+  if (!groups.length || state.nodes.filter((node) => node.home !== PREPARED).length > 60) return;
   state.open = new Set(groups);
   await reload();
 }
@@ -178,7 +179,7 @@ async function act(command, given) {
   const before = state.overview.state;
   say(`${command} …`);
   try {
-    const found = await ask(command, given);
+    const found = await ask(command, { ...given, half: state.half });
     await refresh();
     const now = state.overview.state;
     const moved = now.bytes === before.bytes ? "" : ` ${bytes(before.bytes)} → ${bytes(now.bytes)}.`;
@@ -235,7 +236,10 @@ function showKeys() {
 
 // ---- selection ------------------------------------------------------------------------------------------------------
 
-async function select(selection) {
+async function select(given) {
+  // nests that run by turns are one step, "first … last": the first of them is selected
+  const strips = given?.kind === "node" && given.name.includes(" … ");
+  const selection = strips ? { ...given, name: given.name.split(" … ")[0] } : given;
   state.selection = selection;
   const name = selection?.name ?? selection?.path ?? selection?.consumer ?? null;
   const node = state.nodes.find((one) => one.name === name);
@@ -286,7 +290,14 @@ async function changeHalf(half) {
   el("half").value = half;
   state.selection = null;
   state.open = new Set();
-  await reload().catch(failed);
+  try {
+    state.overview = await ask("overview", { half });
+    totals();
+    await reload();
+    await openFirst();
+  } catch (error) {
+    failed(error);
+  }
 }
 
 // ---- views ----------------------------------------------------------------------------------------------------------
@@ -307,9 +318,9 @@ const DRAW = {
     return time.element;
   },
   Memory: async () => memoryView(await ask("memory", { half: state.half }), select),
-  History: async () => historyView(await ask("timeline"), { live: source.live, ask, act, said: say }),
+  History: async () => historyView(await ask("timeline", { half: state.half }), { live: source.live, ask, act, half: state.half }),
   Compare: async () => {
-    compare.show(state.overview.state.branches, source.live).catch(failed);
+    compare.show(state.overview.state.branches, source.live, state.half).catch(failed);
     return compare.element;
   },
   Training: async () => trainingView(await ask("stored"), state.overview, { live: source.live, act, half: (name) => { changeHalf(name); showView("Graph"); } }),
@@ -339,7 +350,7 @@ async function showView(name, focus = true) {
 function search() {
   const wanted = el("search").value.trim().toLowerCase();
   const fits = (node) => [node.name, node.what, node.module, node.type, ...node.origins].some((text) => text.toLowerCase().includes(wanted));
-  const rank = (node) => (node.name.toLowerCase() === wanted ? 0 : node.name.toLowerCase().startsWith(wanted) ? 1 : 2);
+  const rank = ({ name, kind, home }) => (name.toLowerCase() === wanted ? 0 : kind === "parameter" || kind === "constant" || home === PREPARED ? 3 : name.toLowerCase().startsWith(wanted) ? 1 : 2);
   const found = wanted ? state.nodes.filter(fits).sort((a, b) => rank(a) - rank(b)).slice(0, 40) : [];
   const options = found.map((node, i) => {
     const option = h("li", { role: "option", id: `found-${i}`, "aria-selected": i ? "false" : "true", "data-name": node.name }, h("b", {}, node.name), ` ${node.what} `, h("small", {}, node.origins[0] ?? node.module));
@@ -366,7 +377,10 @@ function searchKey(event) {
     for (const one of options) one.setAttribute("aria-selected", String(one === to));
     to?.scrollIntoView({ block: "nearest" });
     if (to) el("search").setAttribute("aria-activedescendant", to.id);
-  } else if (event.key === "Enter" && options[at]) choose(options[at].dataset.name);
+  } else if (event.key === "Enter" && options[at]) {
+    event.preventDefault(); // what gets the focus is not pressed by the same key
+    choose(options[at].dataset.name);
+  }
   else if (event.key === "Escape") {
     el("search").value = "";
     search();
@@ -405,4 +419,4 @@ function key(event) {
 }
 
 // what the tests look at
-globalThis.studio = { state, act, graph: () => graph, idle: () => !state.busy && source.idle(), ready: start() };
+globalThis.studio = { state, act, select, graph: () => graph, idle: () => !state.busy && source.idle(), ready: start() };
