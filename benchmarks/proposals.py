@@ -5,7 +5,7 @@
     python benchmarks/proposals.py --write         # and keep the figures for docs/scan.md
 
 Each project of `benchmarks/projects` trains or serves a model, of a package from PyPI or of its own. It is copied; one
-copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and for inference
+copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and
 another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
 and take turns, on one thread and one CPU, so that a busy machine slows all of them. What is told is the median of the
 ratios of steps after warm-up, and how long the start of the script and its first step take, which all copies do at the
@@ -163,7 +163,7 @@ def run(name: str, scratch: Path, rounds: int, cpu: int) -> dict[str, Any]:
     shutil.copytree(FOLDER / name, before)
     folders = {"before": before}
     row: dict[str, Any] = {"kind": project.kind, "model": project.model}
-    for level in LEVELS if project.kind == "inference" else ("pytorch",):
+    for level in LEVELS:
         folder, edits = edited(name, level, scratch)
         row[level] = {"edits": edits}
         if edits and all(_text(folder) != _text(other) for other in folders.values()):

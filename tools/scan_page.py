@@ -87,8 +87,9 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         """,
         """
         What a graph is worth depends on what the model is for. A file that calls `backward` trains, and dropout is dear
-        in a compiled training step; a model that no calling file trains is only run. With `--with-strop` such a model
-        is compiled by Strop (`model.compile(backend="strop")`), otherwise by PyTorch's own backend.
+        in a training step that Inductor compiles; a model that no calling file trains is only run. With `--with-strop`
+        models are compiled by Strop (`model.compile(backend="strop")`) and estimated by what that gains, otherwise by
+        PyTorch's own backend.
         """,
         f"""
         Never proposed: what runs once (constructors, initialisers, factories, loaders, what only module-level code

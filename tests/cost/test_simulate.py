@@ -6,9 +6,14 @@ import pytest
 
 from strop.cost.instructions import aarch64, x86
 from strop.cost.simulate import fetches, pace, passes, slots
-from strop.target.ports import PORTS
+from strop.target.description import TARGETS
 
-ZEN3, ZEN4, SKYLAKE, N1 = PORTS["znver3"], PORTS["znver4"], PORTS["skylake-avx512"], PORTS["neoverse-n1"]
+ZEN3, ZEN4, SKYLAKE, N1 = (
+    TARGETS["znver3"].ports,
+    TARGETS["znver4"].ports,
+    TARGETS["skylake-avx512"].ports,
+    TARGETS["neoverse-n1"].ports,
+)
 
 
 def code(*lines: str, read=x86):
@@ -29,7 +34,8 @@ def fma(register: int, kind: str = "y") -> str:
     ("vfmadd231ps\t%zmm1, %zmm2, %zmm3", ZEN4, [("fma", "01", 2.0)]),
     ("vfmadd231ps\t%zmm1, %zmm2, %zmm3", SKYLAKE, [("fma", "05", 1.0)]),
     ("vfmadd231ps\t8(%rdi), %ymm2, %ymm3", ZEN4, [("fma", "01", 1.0), ("load", "LM", 1.0)]),
-    ("vfmadd231ps\t8(%rdi){1to16}, %zmm2, %zmm3", ZEN4, [("fma", "01", 2.0), ("load", "LM", 2.0)]),
+    ("vfmadd231ps\t8(%rdi){1to16}, %zmm2, %zmm3", ZEN4, [("fma", "01", 2.0), ("load", "LM", 1.0)]),
+    ("vbroadcastss\t8(%rdi), %zmm3", ZEN4, [("load", "LM", 2.0)]),
     ("vaddps\t%ymm1, %ymm2, %ymm3", ZEN4, [("add", "23", 1.0)]),
     ("vmovups\t(%rdi,%rcx,4), %zmm0", ZEN4, [("load", "LM", 2.0)]),
     ("vmovups\t%ymm0, (%rdi,%rcx,4)", ZEN4, [("store", "S", 1.0)]),

@@ -176,7 +176,7 @@ def test_a_file_of_something_else(session: Session, tmp_path: Path, name: str) -
 
 
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "a later format": ({"version": 2}, "STR306"),
+    "a later format": ({"version": 3}, "STR306"),
     "a format that is none": ({"version": [[]]}, "STR306"),
     "a model that is none": ({"model": 7}, "STR306"),
     "another captured graph": ({"graph": "0"}, "STR306"),
@@ -184,10 +184,10 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "an option of another kind": ({"options": {"threads": "all"}}, "STR001"),
     "a target that is none": ({"options": {"target": 7}}, "STR001"),
     "an unknown target": ({"options": {"target": "abacus"}}, "STR402"),
-    "edits in edits": ({"edits": [["reset{}"]]}, "STR306"),
-    "an unknown pass": ({"edits": ["explode{}"]}, "STR302"),
-    "a nest that is not there": ({"edits": ["reset{nest=gone}"]}, "STR304"),
-    "half a schedule": ({"edits": ["reset{nest=up.linear} vectorise{nest=up.linear loop=n}"]}, "STR301"),
+    "edits in edits": ({"branches": {"main": [["reset{}"]]}}, "STR306"),
+    "an unknown pass": ({"branches": {"main": ["explode{}"]}}, "STR302"),
+    "a nest that is not there": ({"branches": {"main": ["reset{nest=gone}"]}}, "STR304"),
+    "half a schedule": ({"branches": {"main": ["reset{nest=up.linear} vectorise{nest=up.linear loop=n}"]}}, "STR301"),
 }
 
 
@@ -200,7 +200,9 @@ def test_a_file_that_was_changed(session: Session, tmp_path: Path, name: str) ->
 
 def test_what_another_version_has_saved_is_told_with_that_version(session: Session, tmp_path: Path) -> None:
     data = json.loads(text_of(session, tmp_path / "s.json"))
-    problem = refused(tmp_path / "s.json", json.dumps({**data, "strop": "0.0.0", "edits": ["reset{nest=gone}"]}))
+    problem = refused(
+        tmp_path / "s.json", json.dumps({**data, "strop": "0.0.0", "branches": {"main": ["reset{nest=gone}"]}})
+    )
     assert "saved by Strop 0.0.0" in problem.help and str(tmp_path / "s.json") in problem.message
 
 

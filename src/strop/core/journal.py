@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -111,9 +111,9 @@ class Journal:
             with self._lock:
                 self._written += _pickled(done, position)
 
-    def take(self, other: Journal) -> None:
+    def take(self, events: Iterable[Event]) -> None:
         """The events of another journal, behind those of this one."""
-        for event in other.events:
+        for event in events:
             self._append(replace(event, depth=event.depth + self._depth))
 
     def _append(self, event: Event) -> int:

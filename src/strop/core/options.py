@@ -3,7 +3,8 @@
 STROP_THREADS=2  STROP_NUMERICS=exact  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4
 STROP_TARGET=znver3
 STROP_MEMORY=balanced
-STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB  STROP_EXTENSIONS=0
+STROP_TUNED=0  STROP_TUNING=/some/file.sqlite
+STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB  STROP_EXTENSIONS=0
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ _ON = ("1", "on", "yes", "true")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 DEFAULT_CACHE_LIMIT = 2 * 2**30
-MEASURE_SECONDS = 60.0
 MOST_THREADS = 1024
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 Numerics = Literal["default", "exact", "fast"]
 #: what a training step keeps between forward and backward: what is fastest, the least that costs little time, or bytes
 Memory = Literal["fastest", "balanced"] | int
-#: where an algorithm may be used: nowhere, where an analysis of the graph allows it, or wherever it is faster
-Use = Literal["never", "checked", "always"]
+#: where an algorithm may be used: nowhere, with the smallest tiles only (whose error is that of the direct algorithm),
+#: where an analysis of the graph allows it, or wherever it is faster
+Use = Literal["never", "small", "checked", "always"]
 
 #: algorithms that compute something else than the sums that the operator is defined by → where each numerics uses them
 ALGORITHMS: Mapping[str, Mapping[Numerics, Use]] = {
@@ -51,7 +52,8 @@ class Options:
     threads: int | None = None  #: None: as many as torch uses at the time of the call
     pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
     numerics: Numerics | None = None  #: which algorithms may be used; None: default, or what torch's precision says
-    winograd: bool | None = None  #: use Winograd's convolution wherever it is faster, or never; None: as numerics says
+    #: use Winograd's convolution wherever it is faster, with its smallest tiles only, or never; None: as numerics says
+    winograd: bool | Literal["small"] | None = None
     strassen: bool | None = None  #: the same for Strassen's matrix product
     pairs: bool | None = None  #: the same for Winograd's inner product
     compact: bool | None = None  #: the same for weights of 24 bits
@@ -64,13 +66,9 @@ class Options:
     memory: Memory = "fastest"  #: what training keeps for backward: "fastest", "balanced", or at most so many bytes
     partition: str = ""  #: passes by hand on what training keeps: `keep{value=…} recompute{value=…}`
     target: str | None = None  #: a shipped machine description, or its plan in this CPU's code (`znver4@host`)
-    measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
+    tuned: bool = True  #: use what `strop tune` has found for this machine
 
     def __post_init__(self) -> None:
-        if isinstance(self.measure, bool):
-            object.__setattr__(self, "measure", MEASURE_SECONDS if self.measure else 0.0)
-        if not isinstance(self.measure, int | float) or not 0 <= self.measure < float("inf"):
-            raise Problem("STR001", f"measure must be True, False or a number of seconds, got {self.measure!r}")
         if self.threads is not None and (not _is_int(self.threads) or self.threads < 1):
             raise Problem("STR001", f"threads must be a positive integer or None, got {self.threads!r}")
         if self.threads is not None and self.threads > MOST_THREADS:
@@ -84,7 +82,7 @@ class Options:
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
         if self.numerics is not None and self.numerics not in get_args(Numerics):
             raise Problem("STR001", f"numerics must be one of {', '.join(get_args(Numerics))}, got {self.numerics!r}")
-        for name in ("pack", "strips", "cache", "check", "release"):
+        for name in ("pack", "strips", "cache", "check", "release", "tuned"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.memory not in ("fastest", "balanced") and (not _is_int(self.memory) or int(self.memory) < 0):
@@ -93,7 +91,9 @@ class Options:
             raise Problem("STR001", f"partition must be the text of passes, got {self.partition!r}",
                           help='partition="keep{value=layer1.relu}"')  # fmt: skip
         for name in ALGORITHMS:
-            if not isinstance(getattr(self, name), bool | None):
+            if (name, getattr(self, name)) != ("winograd", "small") and not isinstance(
+                getattr(self, name), bool | None
+            ):
                 raise Problem("STR001", f"{name} must be True, False or None, got {getattr(self, name)!r}")
 
     @classmethod
@@ -108,11 +108,10 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", *ALGORITHMS, "strips", "check", "release"):
+        for name in ("pack", *ALGORITHMS, "strips", "check", "release", "tuned"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
-                found[name] = _switch(f"STROP_{name.upper()}", text)
-        if text := environ.get("STROP_MEASURE", ""):
-            found["measure"] = _seconds("STROP_MEASURE", text)
+                small = (name, text) == ("winograd", "small")
+                found[name] = text if small else _switch(f"STROP_{name.upper()}", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
         if text := environ.get("STROP_MEMORY", ""):
@@ -137,7 +136,9 @@ class Options:
 
     def use(self, algorithm: str) -> Use:
         """Where an algorithm may be used: a switch of its own goes before what `numerics` says."""
-        switch: bool | None = getattr(self, algorithm)
+        switch: bool | Literal["small"] | None = getattr(self, algorithm)
+        if switch == "small":
+            return "small"
         if switch is not None:
             return "always" if switch else "never"
         use = ALGORITHMS[algorithm][self.numerics or "default"]
@@ -149,6 +150,11 @@ class Options:
         """The same with direct algorithms only: the sums by which operators are defined."""
         switches: dict[str, Any] = dict.fromkeys(ALGORITHMS, False)
         return replace(self, **switches)
+
+    @property
+    def for_gradients(self) -> Options:
+        """The same with algorithms whose error gradients stand: as large as the error of the direct ones."""
+        return replace(self.direct, winograd=False if self.use("winograd") == "never" else "small")
 
     def under(self, precision: str) -> Options:
         """These options under `torch.set_float32_matmul_precision`: "high" and "medium" allow every algorithm for
@@ -192,17 +198,6 @@ def _integer(name: str, text: str) -> int:
     if not text.isdecimal():
         raise _unreadable(name, text, "a positive integer")
     return int(text)
-
-
-def _seconds(name: str, text: str) -> float | bool:
-    if text.lower() in ("on", "yes", "true"):
-        return True
-    if text.lower() in _OFF:
-        return False
-    try:
-        return float(text)
-    except ValueError:
-        raise _unreadable(name, text, "a number of seconds, or `on`") from None
 
 
 def _switch(name: str, text: str) -> bool:

@@ -69,6 +69,7 @@ _X86_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 
 _VECTOR = re.compile(r"%([xyz])mm(\d+)")
+_EMBEDDED = re.compile(r"\{1to(\d+)\}")
 _MASK = re.compile(r"\{%k\d\}")
 _GENERAL = re.compile(r"%([a-z][a-z0-9]*)")
 _BITS = {"x": 128, "y": 256, "z": 512}
@@ -178,8 +179,10 @@ def _touched(mnemonic: str, memory: str, bits: int, scalar: int) -> int:
     """Bits that an access to memory moves."""
     if not memory:
         return 0
-    if "1to" in memory or "broadcast" in mnemonic:
-        return bits  # cores whose load ports are narrower than a vector take as many passes as for a whole one
+    if (embedded := _EMBEDDED.search(memory)) is not None:
+        return bits // int(embedded[1])  # the arithmetic unit repeats it: the load port brings one element
+    if "broadcast" in mnemonic:
+        return bits  # into a register: as many passes as for a whole vector where load ports are narrower than one
     if re.match(r"v(insert|extract)[fi]", mnemonic):
         return 256 if (re.search(r"x[48]$", mnemonic) and "64x4" in mnemonic) or "32x8" in mnemonic else 128
     if re.match(r"v(insertps|extractps|movd$|movss|pinsrd|pextrd)", mnemonic):
@@ -213,7 +216,7 @@ def _split(text: str) -> list[str]:
 _ARM_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
-        (r"fn?ml[as]|fn?madd|fn?msub", "fma"),
+        (r"fn?ml[as]|fn?madd|fn?msub|us?dot|sdot", "fma"),
         (r"f(add|sub|abd|addp)$", "add"),
         (r"fn?mul", "mul"),
         (r"f(max|min)", "max"),
@@ -266,7 +269,7 @@ def aarch64(text: str) -> Operation | None:
         return Operation(kind if vector else "int", bits, tuple(r for n in names for r in n))
     writes = names[0] if names else ()
     reads = tuple(r for n in names[1:] for r in n)
-    if kind == "fma" and mnemonic.startswith("fml"):
+    if kind == "fma" and mnemonic.startswith(("fml", "us", "ud", "sd")):
         reads += writes
     if mnemonic in ("bsl", "bit", "bif", "ins", "mla", "mls") or ("[" in operands[0] if operands else False):
         reads += writes

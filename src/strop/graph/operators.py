@@ -48,7 +48,8 @@ OTHER = {
     "cast": "convert to the node's dtype (float→int truncates and never is undefined; →bool means ≠ 0)",
     # views: nothing moves, an index map says where an element lives
     "reshape": "same elements in row-major order, the node's shape",
-    "permute": "dimension i of the result is dimension attrs dims[i] of the input",
+    "permute": "dimension i of the result is dimension attrs dims[i] of the input; attrs image (may be missing) says "
+               "that the caller keeps an image channels last: its input, or its result",
     "expand": "broadcast to the node's shape (aligned at the end)",
     "slice": "attrs dim, start (≥ 0), step (> 0); the extent is the node's",
     "select": "attrs dim, index (≥ 0): one slice, dimension removed",

@@ -70,8 +70,14 @@ def test_with_strop_a_model_that_is_only_run_gets_its_backend(tmp_path: Path) ->
     assert _compiled(tmp_path, f"{NET}net = Net(0.1)\n{SERVE}", with_strop=True) == ['net.compile(backend="strop")']
 
 
-def test_with_strop_training_keeps_the_backend_of_pytorch(tmp_path: Path) -> None:
-    assert _compiled(tmp_path, f"{NET}net = Net(0.0)\n{TRAIN}", with_strop=True) == ["net.compile()"]
+def test_with_strop_a_model_that_is_trained_gets_its_backend(tmp_path: Path) -> None:
+    assert _compiled(tmp_path, f"{NET}net = Net(0.1)\n{TRAIN}", with_strop=True) == ['net.compile(backend="strop")']
+
+
+def test_convolutions_gain_nothing_in_training(tmp_path: Path) -> None:
+    layers = "nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), nn.ReLU(), " * 6
+    text = f"net = nn.Sequential({layers})\n{TRAIN.replace('ones(2, 512)', 'ones(2, 64, 32, 32)')}"
+    assert _compiled(tmp_path, text, with_strop=True) == []
 
 
 def test_a_model_of_a_registry_is_offered_to_strop_where_it_is_only_run(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Whether a model is trained or only run, and by whom it is compiled: both change what a graph is worth.
 
-Gradients make every step longer and dropout real; a model that no calling file trains is run for its results, and
-Strop's own backend, which leaves training to PyTorch, may compile it where the user has agreed to depend on Strop.
+Gradients make every step longer and dropout real; a model that no calling file trains is run for its results. Strop's
+own backend compiles both on CPUs, where the user has agreed to depend on Strop.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ _users: WeakKeyDictionary[Program, dict[Code, list[Module]]] = WeakKeyDictionary
 
 def figures(program: Program, code: Code, target: str, with_strop: bool) -> str:
     """The table of `torch_operations.py` that a function's estimate is made with."""
-    return target if is_trained(program, _calling(program, code)) else figures_of_inference(target, with_strop)
+    return table_of(target, is_trained(program, _calling(program, code)), with_strop)
 
 
-def figures_of_inference(target: str, with_strop: bool) -> str:
-    """The table for what nobody trains; GPUs have one for both."""
+def table_of(target: str, trained: bool, with_strop: bool) -> str:
+    """The table for what is trained or only run, by which backend; GPUs have one for all."""
     if target != "cpu":
         return target
-    return "cpu, strop" if with_strop else "cpu, inference"
+    if with_strop:
+        return "cpu, strop, training" if trained else "cpu, strop"
+    return "cpu" if trained else "cpu, inference"
 
 
 def backend_of(table: str) -> str:
     """The arguments that `compile` is called with, in brackets; none where PyTorch's own backend is meant."""
-    return '(backend="strop")' if table == "cpu, strop" else ""
+    return '(backend="strop")' if table.startswith("cpu, strop") else ""
 
 
 def is_trained(program: Program, modules: Iterable[Module]) -> bool:
