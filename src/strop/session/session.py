@@ -47,7 +47,7 @@ from strop.graph.joint import JointGraph
 from strop.runtime import compile_model
 from strop.runtime.dispatch import Arguments, take_apart
 from strop.runtime.hot_swap import HotSwapProgram
-from strop.runtime.load_model import load
+from strop.runtime.load_model import load, runs_code
 from strop.runtime.numeric_check import NumericCheck, References
 from strop.runtime.packed import dense
 from strop.runtime.profile import Profile, TimedProgram, profile
@@ -307,9 +307,12 @@ class Session(Steering):
         module: nn.Module | None = None,
         inputs: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
+        *,
+        trust: bool = False,
     ) -> Session:
         """The session that a file holds; of the model that it names, unless one is given. Passes are parsed, nothing of
-        the file is executed. The module that it names is imported."""
+        the file is executed. A file may name a factory, whose module would be imported: that is refused unless you
+        `trust` it. A network of the zoo and an ONNX file are data."""
         saved = SavedSession.read(Path(path))
         with saved.told(path):
             branches, options = saved.passes, saved.session_options()
@@ -317,6 +320,9 @@ class Session(Steering):
             raise Problem(
                 "STR306", f"`{path}` does not say how its model is made", help="give the model and its inputs"
             )
+        if module is None and not trust and runs_code(saved.model):
+            raise Problem("STR306", f"`{path}` names code, which loading it would run: {saved.model:.200}",
+                          help="if the file is yours: Session.load(path, trust=True); or give the model")  # fmt: skip
         made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
         if made._swap is None or made._captured.key != saved.graph:
             raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",
