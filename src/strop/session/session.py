@@ -38,6 +38,7 @@ from strop.core.journal import Event, Journal
 from strop.core.options import Options
 from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.draw.notebook import facts_html, page
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import Stages
@@ -62,6 +63,10 @@ from strop.session.views import StoredValue
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+#: facts of the summary that a notebook shows
+_SHOWN = ("nodes", "nests", "functions", "threads", "arena_bytes", "packed_bytes", "code_bytes")
 
 
 class Session(Steering):
@@ -129,6 +134,11 @@ class Session(Steering):
         if not step.halves:
             raise Problem("STR001", "nothing of the training step was compiled", help=self.journal.explain())
         self.options, self._step = options, step
+
+    @property
+    def training(self) -> bool:
+        """Whether it is over a training step."""
+        return self._step is not None
 
     @property
     def halves(self) -> Mapping[Half, TrainingHalf]:
@@ -327,6 +337,17 @@ class Session(Steering):
         if self._step is not None:
             return f"<Session of a training step of {type(self.original).__name__}>"
         return f"<Session of {type(self.original).__name__}: {len(self.compiled.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: its numbers above its plan."""
+        title = f"Session of {type(self.original).__name__}"
+        if self.training:
+            plans = [half.view("plan")._repr_html_() for half in self.halves.values()]
+            return page(title, f"a training step for {self.target.name}: {' and '.join(self.halves)}", *plans)
+        summary = self.summary()
+        shown = {name.replace("_", " "): f"{summary[name]:,}" for name in _SHOWN}
+        said = f"for {self.target.name}; session.measure() displays itself, too"
+        return page(title, said, facts_html(shown), self.view("plan")._repr_html_())
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

@@ -33,7 +33,7 @@ from strop.session.operations import OperationJournal, Operations
 from strop.session.preview import Moved, Preview, Prices
 from strop.session.space import Possibility, fusions, possibilities, schedules
 from strop.session.traffic import Transfers
-from strop.session.views import EventKind, HistoryStep, SessionBranch, SessionEvent
+from strop.session.views import EventKind, HistoryStep, NestDiff, SessionBranch, SessionEvent
 
 Edits = tuple[tuple[Pass, ...], ...]  # what each call of `apply` was given
 MAIN = "main"  # the branch that a session starts with
@@ -382,19 +382,31 @@ class Steering(Inspection):
         for count in range(len(self.applied) + 1):
             edits = self.applied[:count]
             state = self._states.get(edits)
-            moved = self._moved_by(edits, state)
+            moved = self._moved_by(edits)
             passes = edits[-1] if edits else ()
             measured = state.profile.whole if state is not None and state.profile is not None else None
             check = state.check if state is not None else None
             found.append(HistoryStep(count, passes, moved.bytes, self._prices.microseconds(moved), measured, check))
         return tuple(found)
 
-    def _moved_by(self, edits: Edits, state: ProgramState | None) -> Moved:
+    def step_diff(self, index: int) -> tuple[NestDiff, ...]:
+        """The nests that are not alike before and after what one call of `apply` was given (`applied[index]`)."""
+        edits = self.applied
+        if not 0 <= index < len(edits):
+            raise Problem("STR001", f"{len(edits)} edits were applied, there is no {index}", help="session.applied")
+        plans = [self._stages_after(edits[:count]).plan for count in (index, index + 1)]
+        before, after = ({step.name: step for step in plan.steps if isinstance(step, Call)} for plan in plans)
+        return diffs(before, after)
+
+    def _moved_by(self, edits: Edits) -> Moved:
         if edits not in self._moved:
-            known = state.stages if state is not None else None
-            stages = known or (self._replanned(_flat(edits), Journal()) if edits else self._unedited)
-            self._moved[edits] = self._prices.program(stages.program)
+            self._moved[edits] = self._prices.program(self._stages_after(edits).program)
         return self._moved[edits]
+
+    def _stages_after(self, edits: Edits) -> Stages:
+        state = self._states.get(edits)
+        known = state.stages if state is not None else None
+        return known or (self._replanned(_flat(edits), Journal()) if edits else self._unedited)
 
     # ---- events ----
 
