@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
 .PHONY: help demo test coverage test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
-        test-soundness test-packages test-scale test-trainers test-zoo check format docs bench bench-proposals clean
+        test-soundness test-packages test-scale test-trainers test-zoo test-cross check format docs bench bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-trainers    Hugging Face's Trainer and Lightning train through the backend to eager's losses"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
 	@echo "make test-scale       tuning and scanning on a Ray cluster of two nodes on this machine"
+	@echo "make test-cross       model files for AArch64 under qemu, with networks of the zoo (installs qemu where it can)"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make bench-proposals  projects that train and serve models, before and after strop fix"
 	@echo "make format           let ruff format the code"
@@ -81,6 +82,13 @@ test-trainers: $(VENV)/.test
 
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"
+
+# An emulator and a compiler for AArch64 are installed where that is possible (Debian, as root); tests say what is missing.
+CROSS := qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+
+test-cross: $(VENV)/.test
+	command -v qemu-aarch64 > /dev/null && command -v aarch64-linux-gnu-gcc > /dev/null || apt-get install -y $(CROSS) || true
+	$(BIN)/python -m pytest tests/deploy -m "slow or not slow"
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
