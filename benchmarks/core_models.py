@@ -79,7 +79,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("znver3", "depthwise"): _STORES.format(timed="forty products in 20 cycles, with twenty stores in 39"),
     ("znver4", "depthwise"): _STORES.format(timed="forty products in 40 cycles, with twenty stores in 72"),
     **{("znver4", nest): _BROADCASTS for nest in ("conv3x3", "conv1x1", "strided", "matmul")},
-    ("znver2", "softmax"): "40 operations on two pipes, multiply-adds of five cycles (AMD 56305, floating-point pipes): "
+    ("znver2", "softmax"): "40 operations on two pipes, multiply-adds of five cycles (AMD 56305, floating point): "
     "OSACA counts the pipes alone (20), mca chains them (45).",
     ("znver5", "pointwise"): "the timed loop has two instructions more, which count it.",
     ("sapphirerapids", "depthwise"): _WIDE.format(count=216),
