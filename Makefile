@@ -25,9 +25,9 @@ help:
 	@echo "make test-packages-tensorflow  TensorFlow code of PyPI wheels: what the scan calls safe, eager beside graphs"
 	@echo "make test-trainers    Hugging Face's Trainer and Lightning train through the backend to eager's losses"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
+	@echo "make test-scale       tuning and scanning on a Ray cluster of two nodes on this machine"
 	@echo "make test-studio      the studio in a real browser: every view, by mouse and by keyboard, attacks, axe-core"
 	@echo "make screenshots      pictures of every view of the studio in build/screenshots, light and dark, wide and narrow"
-	@echo "make test-scale       tuning and scanning on a Ray cluster of two nodes on this machine"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make bench-proposals  projects that train and serve models, before and after strop fix"
 	@echo "make format           let ruff format the code"
@@ -127,15 +127,15 @@ $(VENV)/.test: $(VENV)/.base
 	$(PIP) install --quiet -c constraints.txt -e ".[test]"
 	touch $@
 
+$(VENV)/.scale: $(VENV)/.test
+	$(PIP) install --quiet -c constraints.txt -e ".[scale]"
+	touch $@
+
 # Playwright drives the system's Chromium; its own download is not needed
 $(VENV)/.browser: $(VENV)/.test
 	$(PIP) install --quiet -c constraints.txt playwright
 	command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y chromium; } \
 	  || echo "chromium is not installed: the tests in a browser are skipped"
-	touch $@
-
-$(VENV)/.scale: $(VENV)/.test
-	$(PIP) install --quiet -c constraints.txt -e ".[scale]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.base

@@ -16,8 +16,9 @@ from strop.codegen.frame import Chunk, Expanded, Frame
 from strop.codegen.lane_indices import LaneIndices
 from strop.codegen.locations import Locations
 from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
-from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TABLE, meeting
+from strop.codegen.thread_team import MEET, meeting
 from strop.codegen.unroll_order import by_place
+from strop.core.runtime_table import SCRATCH, SCRATCH_STRIDE, STATUS, TABLE
 from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
 from strop.loops.lowered import require_numbers
 from strop.loops.passes.loop_modes import in_parts, step_parts

@@ -283,6 +283,12 @@ CODES: dict[str, Explanation] = {
         "does not know. The message names the line. docs/targets.md explains every entry; `strop targets show NAME` "
         'prints a description that works, and `like = "NAME"` in a file takes from it what the file does not say.',
     ),
+    "STR408": Explanation(
+        "the model cannot be put into a file",
+        "`strop compile MODEL -o model.strop` writes programs that run without PyTorch. What only PyTorch can do is "
+        "refused: operators that run through ATen kernels (the message names them; docs/library-nodes.md says why), "
+        "models that write to their own buffers or inputs, results that are inputs themselves, random numbers.",
+    ),
     "STR501": Explanation(
         "a cache entry is damaged",
         "An entry on disk did not match its checksum (a full disk, a killed process, a bad medium). It was deleted "
@@ -319,6 +325,18 @@ CODES: dict[str, Explanation] = {
         "Work that is spread over processes or over a Ray cluster could not be done: the cluster was not found at the "
         "address, Ray is not installed (`pip install strop[scale]`), or a task ended its process several times. The "
         "message says which. What other tasks have finished is kept; the same command goes on from there.",
+    ),
+    "STR507": Explanation(
+        "not a model file",
+        "The file is something else, is damaged, was written by another version of Strop, or holds values that "
+        "contradict each other (a weight outside of the file, a slot that does not exist). Nothing of it was executed. "
+        "The message names the first fault. Compile the model again.",
+    ),
+    "STR508": Explanation(
+        "this machine cannot run the model file",
+        "A model file holds code for one or several CPUs, each with the features (instruction sets) that it may use. "
+        "This machine lacks some of every one of them, or is of another architecture. Compile the model for this CPU "
+        "too: `--target` may be given several times, and the best one is chosen when the file is loaded.",
     ),
     "STR601": Explanation(
         "the outputs differ from eager",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from strop.codegen import object_code
 from strop.codegen.locations import LocatedInstruction, Locations, located
@@ -183,26 +184,41 @@ def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass], hooks: Ho
     return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks, chosen=chosen)})
 
 
+#: what of a program is compiled
+Part = Literal["whole", "steps", "parameters"]
 #: does nothing; what calling it costs is what calling any entry costs
 IDLE = "strop_idle"
 
 
 def generate(
-    stages: Stages, target: Target, journal: Journal, *, separate: bool = False, known: Functions | None = None
+    stages: Stages,
+    target: Target,
+    journal: Journal,
+    *,
+    separate: bool = False,
+    known: Functions | None = None,
+    part: Part = "whole",
 ) -> Artifact:
     """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
-    that take turns are one step. What is `known` is not emitted and compiled again."""
+    that take turns are one step. What is `known` is not emitted and compiled again. A `part` is for a program in a
+    file: its steps with a pool of threads of their own, within reach of each other; or its parameter program alone."""
     planned, slots = stages.plan, _slots(stages.plan)
     functions = stages.functions = known if known is not None else Functions()
     steps, entries, places = _entries(planned, slots, separate)
+    packings = [packing.calls for packing in planned.packings]
+    if part == "steps":
+        packings = []
+    elif part == "parameters":
+        steps, entries = [], {}
     with journal.step("emit"):
-        module = build_module(entries, places, target, [packing.calls for packing in planned.packings], functions)
+        module = build_module(entries, places, target, packings, functions, standalone=part == "steps")
     with journal.step("compile"):
         *nests, start = module.parts
-        for part in nests:
-            if part not in functions.objects:
-                functions.objects[part] = object_code.compile_object(part, target)
-        code = [*(functions.objects[part] for part in nests), object_code.compile_object(start, target, far=True)]
+        for text in nests:
+            if text not in functions.objects:
+                functions.objects[text] = object_code.compile_object(text, target)
+        last = object_code.compile_object(start, target, far=part != "steps")
+        code = [*(functions.objects[text] for text in nests), last]
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     library: dict[str, int] = {}
     for step in planned.steps:

@@ -63,14 +63,12 @@ def compile(
     registry.load(journal)
     if is_onnx(model):
         require_onnx()
-        if training:
-            raise Problem("STR001", "`training` needs an nn.Module: an ONNX model has no parameters that learn",
-                          help="build the model in PyTorch, or compile the file without training=True")  # fmt: skip
         from strop.runtime.onnx.model import compile_onnx
 
         given_onnx = kwargs if kwargs and not args else args
         return compile_onnx(
-            model, given_onnx, shapes=shapes, options=options, journal=journal, build=build, trace=trace
+            model, given_onnx, shapes=shapes, options=options, journal=journal, build=build, trace=trace,
+            training=training,
         )  # fmt: skip
     if isinstance(model, CompiledModule):
         model = model.original

@@ -111,10 +111,12 @@ class Session(Steering):
         self._references = References(module, self.inputs, self.kwargs, training=training)
 
     @classmethod
-    def of(cls, spec: str, *, options: Options | None = None, journal: Journal | None = None) -> Session:
+    def of(
+        cls, spec: str, *, options: Options | None = None, journal: Journal | None = None, training: bool = False
+    ) -> Session:
         """The session of a model that is named: a network of the zoo, an ONNX file, `package.module:factory`."""
         model = load(spec)
-        return cls(model.module, model.inputs, model.kwargs, options, journal, spec=spec)
+        return cls(model.module, model.inputs, model.kwargs, options, journal, training=training, spec=spec)
 
     # ---- a training step ----
 
@@ -247,7 +249,7 @@ class Session(Steering):
     def measure(self, rounds: int = 30) -> Profile:
         """The same, kept for the program as it is: `predicted_vs_measured`, `timeline` and `compare` show it."""
         with self.operations.operation("measure") as journal:
-            state = self._state
+            state = self._seen()
             state.profile = self._profiled(rounds, journal)
             self.operations.tell(
                 "measured", self._branch, f"{state.profile.whole:.0f} µs", whole_us=state.profile.whole

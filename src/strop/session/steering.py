@@ -122,6 +122,7 @@ class Steering(Inspection):
 
     @property
     def _unedited(self) -> Stages:
+        self.program  # noqa: B018 - a model that computes nothing says so
         state = self._states[()]
         if state.stages is None:
             heard = Journal()
