@@ -27,7 +27,7 @@ APART = (
     ("project.conv", "add", "the shortcut behind the projection"),
 )
 BLOCKED = "relayout{tensor=silu steps=((split,1,16),(reorder,(0,1,3,4,2)))}"
-NARROWER = "computeat{nest=expand.conv into=depthwise.conv loop=oc}"
+NARROWER = "computeat{nest=expand.conv into=depthwise.conv loop=n}"
 
 
 def main() -> None:
