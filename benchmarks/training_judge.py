@@ -14,8 +14,8 @@ eager as in Strop, and where it does is chance. `--smooth` puts a SiLU for each 
 that what is left are rounding errors; `jumps` counts the tensors that are off by more than 1e-4 of their scale.
 
 *Losses*: eager and Strop start from the same parameters and draw the same random numbers. `apart` is the largest
-difference of two losses beside eager's; `eager apart` is the same for eager and a second eager run whose parameters
-start one unit in the last place away: what rounding alone does to this training.
+difference of two losses beside the first loss; `eager apart` is the same for eager and a second eager run whose
+parameters start one unit in the last place away: what rounding alone does to this training.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ def losses(model: nn.Module, forward: Any, training: Training, optimiser: str, s
 
 
 def apart(found: Sequence[float], wanted: Sequence[float]) -> float:
-    return max(abs(mine - theirs) / abs(theirs) for mine, theirs in zip(found, wanted))
+    """The largest difference at a step, beside the first loss: the last ones may be next to nothing."""
+    return max(abs(mine - theirs) for mine, theirs in zip(found, wanted)) / abs(wanted[0])
 
 
 def print_gradients(names: Sequence[str], smoothed: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -103,6 +104,10 @@ OPERATIONS: dict[str, Operation] = {
 }  # fmt: skip
 
 
+#: a rounding error may decide what these do, so that float32 is no judge
+KINKED = ("relu", "where", "greatest", "max pool")
+
+
 class Drawn(nn.Module):
     """A chain of operations, and a sum of where it has been: values have several readers."""
 
@@ -139,17 +144,22 @@ dtypes = st.sampled_from([torch.float64, torch.float32])
 
 def train(names: Sequence[str], shape: Shape, dtype: torch.dtype, memory: Any) -> None:
     torch.manual_seed(len(names))
+    names = [name for name in names if dtype is torch.float64 or name not in KINKED]
     pair = Pair(Drawn(names, shape, dtype), memory=memory)
     x = torch.randn(shape, dtype=dtype, requires_grad=True)
-    gradients = pair.both(lambda model: torch.autograd.grad(_loss(model(x)), [x, *model.parameters()]))
-    exact = 1e-10 if dtype is torch.float64 else 1e-4
-    largest = max(gradient.abs().max().item() for gradient in gradients[1])
-    for mine, theirs in zip(*gradients):
-        scale = max(
-            theirs.abs().max().item(), 1e-2 * largest, 1e-6
-        )  # behind a norm gradients may be zero but for errors
-        assert (mine - theirs).abs().max().item() <= exact * scale, (names, mine.shape)
+    found, eager = pair.both(lambda model: _gradients(model, x))
+    exact = _gradients(copy.deepcopy(pair.twin).double(), x.detach().double().requires_grad_())
+    unit = 1e-10 if dtype is torch.float64 else 1e-5
+    largest = max(gradient.abs().max().item() for gradient in exact)
+    for mine, theirs, right in zip(found, eager, exact):
+        scale = max(right.abs().max().item(), 1e-2 * largest, 1e-6)  # gradients may cancel to nothing behind a norm
+        allowed = max(unit * scale, 4 * (theirs.double() - right).abs().max().item())
+        assert (mine.double() - right).abs().max().item() <= allowed, (names, mine.shape)
     assert not pair.reasons
+
+
+def _gradients(model: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad(_loss(model(x)), [x, *model.parameters()])
 
 
 def _loss(y: Tensor) -> Tensor:

@@ -78,6 +78,11 @@ def test_threads_share_the_work_of_every_schedule():
         assert "parallelise{" in one.passes
 
 
+def test_nothing_is_estimated_twice(product):
+    first, second = after(product, 1), after(product, 2)
+    assert len(second.seen) == second.estimated > first.estimated == len(first.seen)
+
+
 def test_a_search_says_what_it_tried_and_why_not(product):
     state = after(product, 1)
     assert state.guessed > state.estimated > 0

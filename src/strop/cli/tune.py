@@ -14,7 +14,7 @@ import typer
 from strop.cli.console import Json, Mode, Quiet, Shape, Threads, app, err, given, needs, out, print_json, working
 from strop.core.options import Options
 from strop.core.problem import Problem
-from strop.core.tuning_database import TuningDatabase, TuningRecord
+from strop.core.tuning_database import TuningDatabase, TuningRecord, default_path
 
 if TYPE_CHECKING:
     from strop.core.tasks import TaskPool
@@ -144,8 +144,9 @@ def _print_report(searches: list[NestSearch], verdicts: list[Verdicts], store: T
     if len(shown) > _ROWS:
         out.print(f"… and {len(shown) - _ROWS} nests more", markup=False)
     ended, faster = sum(one.ended for one in searches), sum(bool(one.record and one.record.passes) for one in searches)
+    use = "Compilations use" if store.path == default_path() else "With STROP_TUNING set to it, compilations use"
     out.print(f"{faster} of {len(searches)} nests got another schedule, {ended} searches have ended; {seconds:.0f} s. "
-              f"Compilations use {store.path} from now on.", markup=False)  # fmt: skip
+              f"{use} {store.path} from now on.", markup=False)  # fmt: skip
 
 
 def _row(one: NestSearch, refused: str) -> str:

@@ -92,6 +92,17 @@ CODES: dict[str, Explanation] = {
         "`Session.cancel()` was called while the session planned, compiled, measured or checked. The session, its "
         "module and its history are as they were before the operation; do it again when you like.",
     ),
+    "STR020": Explanation(
+        "the studio cannot answer a message",
+        "A message over the WebSocket of the studio is not a request, names an unknown command, lacks an argument "
+        "or has one of another kind, is too long, or comes too fast. The page of the studio sends none of these; "
+        "programs that speak to it find the form in `studio/messages.py`. Nothing was changed.",
+    ),
+    "STR021": Explanation(
+        "a command of the studio failed",
+        "Something in Strop raised an exception that is no answer to the request: a bug. The terminal in which the "
+        "studio runs has the traceback. The studio goes on.",
+    ),
     "STR101": Explanation(
         "the model cannot be exported",
         "`torch.export` could not turn the model into one graph, most often because Python code branches on the "

@@ -106,6 +106,7 @@ def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None =
     return weigh(nest, examine(nest, target, lambda tile: read_tile(tile, target, cache)), target, threads)
 
 
+@remembered(maxsize=4096)
 def guess(nest: Nest, target: Target, threads: int = 1) -> Cost:
     """What it should cost by the nest alone: rougher, and quick enough for a whole space.
 

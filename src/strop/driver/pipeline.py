@@ -128,7 +128,8 @@ def _made(
     data = artifact_format.to_bytes(generate(stages, target, journal))
     if inspect is not None:
         inspect(stages)
-    forget()
+    else:
+        forget()  # whoever looks inside will ask again
     return data
 
 
@@ -171,14 +172,16 @@ def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass], hooks: Ho
     levels = {one.level for one in edits}
     hooked = hooks.first() if hooks else None
     steps = planners.steps()
-    first = next((step.name for step in steps if step.level in levels or step.name == hooked), None)
-    if first is None:
+    reached = next((step for step in steps if step.level in levels or step.name == hooked), None)
+    if reached is None:
         return stages
+    first = reached.name
     order = ["capture", *(step.name for step in steps)]
     before = {name: stages.programs[name] for name in order[: order.index(first)] if name in stages.programs}
     if not before:
         raise Problem("STR301", f"{edits[0]}: there is no graph, only nests")
-    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks)})
+    chosen = stages.programs[first] if reached.appended and not hooks else None
+    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks, chosen=chosen)})
 
 
 #: what of a program is compiled

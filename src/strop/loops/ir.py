@@ -22,6 +22,7 @@ from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, UnknownExtent, symbols
+from strop.draw.notebook import text_html
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
@@ -390,6 +391,10 @@ class Nest:
         from strop.loops.text import nest_text
 
         return nest_text(self)
+
+    def _repr_html_(self) -> str:
+        """The nest as a notebook shows it."""
+        return text_html(str(self))
 
 
 def watches(nest: Nest) -> bool:

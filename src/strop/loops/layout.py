@@ -16,6 +16,7 @@ from dataclasses import astuple, dataclass, replace
 from math import prod
 from typing import Any, Union
 
+from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Guard, Load, Loop, Nest, Store, replace_loads
@@ -312,8 +313,13 @@ def blocked(rank: int, by: int, pads: Mapping[int, tuple[int, int]] | None = Non
 
 def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nest:
     """The nest with every access to the given buffers rewritten to their physical indices."""
-    if not any(b in layouts for b in (*nest.reads, *nest.writes)):
-        return nest
+    touched = tuple((b, layouts[b]) for b in dict.fromkeys((*nest.reads, *nest.writes)) if b in layouts)
+    return _relaid(nest, touched) if touched else nest
+
+
+@remembered(maxsize=4096)
+def _relaid(nest: Nest, touched: tuple[tuple[Buffer, tuple[Buffer, Layout]], ...]) -> Nest:
+    layouts = dict(touched)
 
     def read(load: Load) -> Load:
         found = layouts.get(load.buffer)

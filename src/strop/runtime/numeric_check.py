@@ -61,45 +61,65 @@ class NumericCheck(JsonData):
 
 
 class References:
-    """What eager mode computes, in single and in double precision, until parameters change."""
+    """What eager mode computes, in single and in double precision, until parameters change: outputs or, of a training
+    step, outputs and gradients."""
 
-    def __init__(self, model: nn.Module, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        self.model, self.inputs, self.kwargs = model, inputs, kwargs
+    def __init__(
+        self, model: nn.Module, inputs: Sequence[Any], kwargs: Mapping[str, Any], *, training: bool = False
+    ) -> None:
+        self.model, self.inputs, self.kwargs, self.training = model, inputs, kwargs, training
         self._at: tuple[Any, ...] | None = None
         self._found: tuple[list[Any], list[Any] | None] = ([], None)
 
     def check(self, module: nn.Module) -> NumericCheck:
-        """Compare a module's outputs. Buffers and the random generator are as they were afterwards."""
+        """Compare a module that has the model's parameters. Buffers, gradients and the random generator are as they
+        were afterwards."""
         eager, exact = self._references()
-        with _undone(module), torch.no_grad():
-            ours = pytree.tree_leaves(module(*self.inputs, **self.kwargs))
+        ours = self._run(module, self.inputs, self.kwargs)
         if len(ours) != len(eager):
-            told = f"{len(ours)} outputs where {len(eager)} are expected"
-            return NumericCheck((OutputCheck("outputs", "", float("inf"), 0.0, False, told),))
+            told = f"{len(ours)} results where {len(eager)} are expected"
+            return NumericCheck((OutputCheck("results", "", float("inf"), 0.0, False, told),))
+        names = self._names(len(eager))
         return NumericCheck(
             tuple(
-                _compared(f"output {i}" if len(ours) > 1 else "output", a, b, exact[i] if exact else None)
-                for i, (a, b) in enumerate(zip(ours, eager))
+                _compared(name, a, b, exact[i] if exact else None)
+                for i, (name, a, b) in enumerate(zip(names, ours, eager))
                 if isinstance(b, Tensor)
             )
         )
+
+    def _names(self, count: int) -> list[str]:
+        learning = [name for name, p in self.model.named_parameters() if p.requires_grad] if self.training else []
+        outputs = count - len(learning)
+        several = [f"output {i}" for i in range(outputs)] if outputs > 1 else ["output"] * outputs
+        return [*several, *(f"gradient of {name}" for name in learning)]
+
+    def _run(self, model: nn.Module, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        with _undone(model), torch.set_grad_enabled(self.training):
+            found = pytree.tree_leaves(model(*inputs, **kwargs))
+            if not self.training:
+                return found
+            outputs = [one for one in found if isinstance(one, Tensor) and one.requires_grad]
+            learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+            ones = [torch.ones_like(output) for output in outputs]
+            gradients = torch.autograd.grad(outputs, learning, ones, allow_unused=True)
+            return [*(one.detach() if isinstance(one, Tensor) else one for one in found), *gradients]
 
     def _references(self) -> tuple[list[Any], list[Any] | None]:
         state = (*self.model.parameters(), *self.model.buffers())
         now = tuple((id(tensor), tensor._version) for tensor in state)
         if self._at != now:
-            with _undone(self.model), torch.no_grad():
-                eager = pytree.tree_leaves(self.model(*self.inputs, **self.kwargs))
-            self._found, self._at = (eager, self._exact()), now
+            eager = self._run(self.model, self.inputs, self.kwargs)
+            self._found = eager, self._exact()
+            self._at = tuple((id(tensor), tensor._version) for tensor in state)
         return self._found
 
     def _exact(self) -> list[Any] | None:
-        """The outputs in double precision; None where the model does not run in it."""
+        """The same in double precision; None where the model does not run in it."""
         try:
-            with _undone(self.model), torch.no_grad():
-                wide = copy.deepcopy(self.model).double()
-                given, named = pytree.tree_map_only(Tensor, _widened, (tuple(self.inputs), dict(self.kwargs)))
-                found = pytree.tree_leaves(wide(*given, **named))
+            wide = copy.deepcopy(self.model).double()
+            given, named = pytree.tree_map_only(Tensor, _widened, (tuple(self.inputs), dict(self.kwargs)))
+            found = self._run(wide, given, named)
         except Exception:  # whatever user code raises when it meets float64
             return None
         floats = [one for one in found if isinstance(one, Tensor) and one.is_floating_point()]

@@ -245,7 +245,7 @@ class Inspection:
                 terms[name] = terms.get(name, 0.0) + cycles
         bound = max(terms, key=lambda name: terms[name], default="ports")
         what = calls[0].source.note if len(calls) == 1 else f"{len(calls)} nests in strips"
-        work = [(sum(volume(call.nest)), flop(call.nest)) for call in calls]
+        work = [(sum(volume(call.nest)), flop(call.source if len(calls) == 1 else call.nest)) for call in calls]
         return PredictedStep(
             step.name,
             what,

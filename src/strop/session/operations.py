@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from strop.core.garbage import undisturbed
 from strop.core.journal import Event, Journal, Kind
 from strop.core.problem import Problem
 from strop.session.views import EventKind, SessionEvent
@@ -135,7 +136,8 @@ class Operations:
 
             def worker() -> None:
                 try:
-                    made.append(work(journal))
+                    with undisturbed():
+                        made.append(work(journal))
                 except BaseException as error:  # raised again where it is waited for
                     failed.append(error)
                 finally:

@@ -81,13 +81,12 @@ class ProgramViews:
     def _through(self, producer: str, consumer: str, size: int) -> tuple[bool, Mapping[str, int]]:
         """How the value of one node reaches another: within a nest, or from step to step of the plan."""
         makers, readers = (self.links.computing.get(name, ()) for name in (producer, consumer))
-        for reader in readers:
-            known = self._read_by.get((reader, producer))
-            if known is not None:
-                return False, known.traffic
-        if set(makers) & set(readers):
+        found = [known for reader in readers if (known := self._read_by.get((reader, producer))) is not None]
+        between = next((known for known in found if known.producer in makers), None)
+        if between is None and set(makers) & set(readers):
             return True, {**dict.fromkeys(MEMORY, 0), "registers": size}
-        return False, dict.fromkeys(MEMORY, 0)
+        between = between or next(iter(found), None)
+        return False, between.traffic if between is not None else dict.fromkeys(MEMORY, 0)
 
     # ---- nests ----
 
@@ -126,7 +125,7 @@ class ProgramViews:
         self, producer: str, consumer: str, buffer: Buffer, made: str, reader: str
     ) -> tuple[bool, Mapping[str, int]]:
         known = self._read_by.get((consumer, _base(buffer.name)))
-        if known is not None:
+        if known is not None and known.producer == producer:
             return False, known.traffic
         return self._through(made, reader, buffer.bytes)
 
@@ -147,10 +146,14 @@ class ProgramViews:
             node.type,
             read,
             written,
-            flop(step.nest),
+            flop(step.source if self._is_whole(step) else step.nest),
             moved.cycles,
             self.links.nodes_of(step),
         )
+
+    def _is_whole(self, call: Call) -> bool:
+        """Whether no other call computes a part of the same nest."""
+        return sum(isinstance(one, Call) and one.source is call.source for one in self.links.calls.values()) == 1
 
     def _between(self) -> Sequence[Transfer]:
         return [one for one in self.transfers if one.producer]

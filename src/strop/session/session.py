@@ -36,27 +36,37 @@ from typing import TYPE_CHECKING, Any
 
 from strop.core.journal import Event, Journal
 from strop.core.options import Options
+from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.draw.notebook import facts_html, page
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import Stages
 from strop.graph.ir import Graph
+from strop.graph.joint import JointGraph
 from strop.runtime import compile_model
 from strop.runtime.dispatch import Arguments, take_apart
 from strop.runtime.hot_swap import HotSwapProgram
-from strop.runtime.load_model import load
+from strop.runtime.load_model import load, runs_code
 from strop.runtime.numeric_check import NumericCheck, References
 from strop.runtime.packed import dense
 from strop.runtime.profile import Profile, TimedProgram, profile
 from strop.runtime.program import NativeProgram, compiled_for, with_direct_algorithms
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced
 from strop.runtime.state import ModuleState
+from strop.runtime.step_program import Half
 from strop.session.operations import OperationJournal
 from strop.session.saved import SavedSession
 from strop.session.steering import Steering
+from strop.session.training_step import TrainingHalf, TrainingStep, with_passes
+from strop.session.views import StoredValue
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+#: facts of the summary that a notebook shows
+_SHOWN = ("nodes", "nests", "functions", "threads", "arena_bytes", "packed_bytes", "code_bytes")
 
 
 class Session(Steering):
@@ -65,6 +75,7 @@ class Session(Steering):
     _first: Stages | None = None  # as they were when the program was compiled
     _traced: Traced | None = None
     _arguments: Arguments | str = "nothing was traced"
+    _step: TrainingStep | None = None
 
     def __init__(
         self,
@@ -75,10 +86,12 @@ class Session(Steering):
         journal: Journal | None = None,
         threads: int | None = None,
         *,
+        training: bool = False,
         spec: str = "",
     ) -> None:
         """Compile, or find the program in the cache. `threads` goes before what the options say; `spec` tells how the
-        model can be made again (`package.module:factory`), for scripts."""
+        model can be made again (`package.module:factory`), for scripts. With `training`, the session is over a training
+        step: `halves` has its two programs, `stored` what is kept between them."""
         self.original, self.inputs, self.kwargs, self.spec = module, tuple(inputs), dict(kwargs or {}), spec
         self._prepare()
         self.options = Options.given(options)
@@ -86,19 +99,86 @@ class Session(Steering):
             self.options = replace(self.options, threads=threads)
         self.journal = journal if journal is not None else Journal()
         before, start = len(self.journal.events), time.perf_counter()
-        self.module = compile_model.compile(
-            module, inputs, kwargs, options=self.options, journal=self.journal, trace=self._trace, build=self._build
-        )
+        if training:
+            self._train(self.options)
+        else:
+            self.module = compile_model.compile(
+                module, inputs, kwargs, options=self.options, journal=self.journal, trace=self._trace, build=self._build
+            )
         self.seconds = time.perf_counter() - start
         self.cache_hit = self._swap is not None and self._first is None
         self._step_seconds = _step_seconds(self.journal.events[before:])
-        self._references = References(module, self.inputs, self.kwargs)
+        self._references = References(module, self.inputs, self.kwargs, training=training)
 
     @classmethod
     def of(cls, spec: str, *, options: Options | None = None, journal: Journal | None = None) -> Session:
         """The session of a model that is named: a network of the zoo, an ONNX file, `package.module:factory`."""
         model = load(spec)
         return cls(model.module, model.inputs, model.kwargs, options, journal, spec=spec)
+
+    # ---- a training step ----
+
+    def _train(self, options: Options) -> None:
+        step = TrainingStep(options, self.journal)
+        self.module = compile_model.compile(
+            self.original,
+            self.inputs,
+            self.kwargs,
+            training=True,
+            options=options,
+            journal=self.journal,
+            backend=step.backend,
+        )
+        if not step.halves:
+            raise Problem("STR001", "nothing of the training step was compiled", help=self.journal.explain())
+        self.options, self._step = options, step
+
+    @property
+    def training(self) -> bool:
+        """Whether it is over a training step."""
+        return self._step is not None
+
+    @property
+    def halves(self) -> Mapping[Half, TrainingHalf]:
+        """The programs of a training step, `forward` and `backward`: each shows and does what a session does."""
+        return self._training_step.halves
+
+    @property
+    def joint(self) -> JointGraph:
+        """Forward and backward as one graph, with what is kept between them."""
+        return self._training_step.joint
+
+    def stored(self) -> tuple[StoredValue, ...]:
+        """The values of forward that backward needs: stored for it, or computed again; with the cycles of either, and
+        the pass that would change it."""
+        return self._training_step.stored(self.target)
+
+    def partition(self, *passes: Pass | str) -> None:
+        """Divide the step again, with these passes (`keep{value=…}`, `recompute{value=…}`) after those before. Passes
+        by hand on the halves are lost: the halves are other graphs."""
+        step = self._training_step
+        new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
+        try:
+            self._train(with_passes(self.options, new))
+        except Problem:
+            self._step = step
+            raise
+        self.operations.tell("applied", "partition", " ".join(map(str, new)))
+
+    @property
+    def _training_step(self) -> TrainingStep:
+        if self._step is None:
+            raise Problem("STR001", "this session is not over a training step",
+                          help="Session(model, args, training=True)")  # fmt: skip
+        return self._step
+
+    @property
+    def program(self) -> NativeProgram:
+        """The program that runs, bound to the module's parameters."""
+        if self._step is not None:
+            raise Problem("STR001", "this session is over a training step, which has two programs",
+                          help="session.halves['forward'], session.halves['backward']")  # fmt: skip
+        return super().program
 
     def _trace(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         with self.journal.step("capture"):
@@ -190,8 +270,8 @@ class Session(Steering):
         return profile(plan, timed, self.program, [dense(tensor) for tensor in inputs], rounds, journal.checkpoint)
 
     def check(self) -> NumericCheck:
-        """The program's numbers beside those of eager mode, on the session's inputs. Buffers and the random generator
-        are left as they are."""
+        """The program's numbers beside those of eager mode, on the session's inputs: outputs, and gradients of a
+        training step. Buffers and the random generator are left as they are."""
         with self.operations.operation("check") as journal:
             with journal.step("check"):
                 found = self._references.check(self.module)
@@ -203,6 +283,10 @@ class Session(Steering):
     # ---- files and scripts ----
 
     def _saved(self) -> SavedSession:
+        if self._step is not None:
+            raise Problem("STR001", "a session over a training step is not saved",
+                          help=f"the option partition={self.options.partition!r} divides it so")  # fmt: skip
+        self.program  # noqa: B018 - a model that computes nothing says so
         told = {f.name: getattr(self.options, f.name) for f in fields(self.options)}
         branches = {one.name: [" ".join(map(str, passes)) for passes in one.edits] for one in self.branches}
         about = self._captured.key, told, self.compiled.threads, self.target.name
@@ -223,9 +307,12 @@ class Session(Steering):
         module: nn.Module | None = None,
         inputs: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
+        *,
+        trust: bool = False,
     ) -> Session:
         """The session that a file holds; of the model that it names, unless one is given. Passes are parsed, nothing of
-        the file is executed. The module that it names is imported."""
+        the file is executed. A file may name a factory, whose module would be imported: that is refused unless you
+        `trust` it. A network of the zoo and an ONNX file are data."""
         saved = SavedSession.read(Path(path))
         with saved.told(path):
             branches, options = saved.passes, saved.session_options()
@@ -233,6 +320,9 @@ class Session(Steering):
             raise Problem(
                 "STR306", f"`{path}` does not say how its model is made", help="give the model and its inputs"
             )
+        if module is None and not trust and runs_code(saved.model):
+            raise Problem("STR306", f"`{path}` names code, which loading it would run: {saved.model:.200}",
+                          help="if the file is yours: Session.load(path, trust=True); or give the model")  # fmt: skip
         made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
         if made._swap is None or made._captured.key != saved.graph:
             raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",
@@ -242,7 +332,20 @@ class Session(Steering):
         return made
 
     def __repr__(self) -> str:
+        if self._step is not None:
+            return f"<Session of a training step of {type(self.original).__name__}>"
         return f"<Session of {type(self.original).__name__}: {len(self.compiled.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: its numbers above its plan."""
+        title = f"Session of {type(self.original).__name__}"
+        if self.training:
+            plans = [half.view("plan")._repr_html_() for half in self.halves.values()]
+            return page(title, f"a training step for {self.target.name}: {' and '.join(self.halves)}", *plans)
+        summary = self.summary()
+        shown = {name.replace("_", " "): f"{summary[name]:,}" for name in _SHOWN}
+        said = f"for {self.target.name}; session.measure() displays itself, too"
+        return page(title, said, facts_html(shown), self.view("plan")._repr_html_())
 
 
 def _step_seconds(events: Sequence[Event]) -> dict[str, float]:

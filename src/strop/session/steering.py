@@ -33,7 +33,7 @@ from strop.session.operations import OperationJournal, Operations
 from strop.session.preview import Moved, Preview, Prices
 from strop.session.space import Possibility, fusions, possibilities, schedules
 from strop.session.traffic import Transfers
-from strop.session.views import EventKind, HistoryStep, SessionBranch, SessionEvent
+from strop.session.views import EventKind, HistoryStep, NestDiff, SessionBranch, SessionEvent
 
 Edits = tuple[tuple[Pass, ...], ...]  # what each call of `apply` was given
 MAIN = "main"  # the branch that a session starts with
@@ -205,35 +205,47 @@ class Steering(Inspection):
         take their place after `reset{nest=…}`. All are applied together: only the whole has to be a schedule. What
         was undone can't be redone after that.
         """
-        new, edits = parsed(passes), self.applied
-        self._steer(_Line((*edits, new) if new else edits), "applied", " ".join(map(str, new)))
+        new = parsed(passes)
+
+        def added(line: _Line) -> tuple[_Line, str]:
+            return _Line((*line.edits, new) if new else line.edits), _text(new)
+
+        self._steer("applied", added)
 
     def replace(self, index: int, *passes: Pass | str) -> None:
         """Put other passes in the place of what one call of `apply` was given (`applied[index]`), and apply those after
         it again; without any, it is taken out."""
-        new, edits = parsed(passes), self.applied
-        if not -len(edits) <= index < len(edits):
-            raise Problem("STR001", f"{len(edits)} edits were applied, there is no {index}", help="session.applied")
-        index %= len(edits)
-        told = f"{' '.join(map(str, new)) or 'nothing'} in place of {' '.join(map(str, edits[index]))}"
-        changed = (*edits[:index], *((new,) if new else ()), *edits[index + 1 :])
-        self._steer(_Line(changed), "applied", told)
+        new = parsed(passes)
+
+        def replaced(line: _Line) -> tuple[_Line, str]:
+            edits = line.edits
+            if not -len(edits) <= index < len(edits):
+                raise Problem("STR001", f"{len(edits)} edits were applied, there is no {index}", help="session.applied")
+            at = index % len(edits)
+            told = f"{_text(new) or 'nothing'} in place of {_text(edits[at])}"
+            return _Line((*edits[:at], *((new,) if new else ()), *edits[at + 1 :])), told
+
+        self._steer("applied", replaced)
 
     def undo(self) -> None:
         """Take back what `apply` was given last."""
-        line = self._lines[self._branch]
-        if not line.edits:
-            raise Problem("STR001", "nothing was applied that could be undone")
-        last = line.edits[-1]
-        self._steer(_Line(line.edits[:-1], (*line.undone, last)), "undone", " ".join(map(str, last)))
+
+        def shortened(line: _Line) -> tuple[_Line, str]:
+            if not line.edits:
+                raise Problem("STR001", "nothing was applied that could be undone")
+            return _Line(line.edits[:-1], (*line.undone, line.edits[-1])), _text(line.edits[-1])
+
+        self._steer("undone", shortened)
 
     def redo(self) -> None:
         """Apply again what was undone last."""
-        line = self._lines[self._branch]
-        if not line.undone:
-            raise Problem("STR001", "nothing was undone that could be done again")
-        last = line.undone[-1]
-        self._steer(_Line((*line.edits, last), line.undone[:-1]), "redone", " ".join(map(str, last)))
+
+        def lengthened(line: _Line) -> tuple[_Line, str]:
+            if not line.undone:
+                raise Problem("STR001", "nothing was undone that could be done again")
+            return _Line((*line.edits, line.undone[-1]), line.undone[:-1]), _text(line.undone[-1])
+
+        self._steer("redone", lengthened)
 
     def keep_apart(self, a: str, b: str) -> None:
         """Never fuse these two nests."""
@@ -259,9 +271,10 @@ class Steering(Inspection):
                           help="session.why_not(a, b) says what it would need")  # fmt: skip
         self.apply(legal)
 
-    def _steer(self, line: _Line, kind: EventKind, told: str) -> None:
-        """Have the current branch be this one."""
+    def _steer(self, kind: EventKind, change: Callable[[_Line], tuple[_Line, str]]) -> None:
+        """Have the current branch become what `change` makes of it and tells of that; one operation at a time."""
         with self.operations.alone():
+            line, told = change(self._lines[self._branch])
             state, heard = self._state_of(line.edits, kind)
             self._put_in_place(line.edits, state)
             if heard is not None:
@@ -368,19 +381,31 @@ class Steering(Inspection):
         for count in range(len(self.applied) + 1):
             edits = self.applied[:count]
             state = self._states.get(edits)
-            moved = self._moved_by(edits, state)
+            moved = self._moved_by(edits)
             passes = edits[-1] if edits else ()
             measured = state.profile.whole if state is not None and state.profile is not None else None
             check = state.check if state is not None else None
             found.append(HistoryStep(count, passes, moved.bytes, self._prices.microseconds(moved), measured, check))
         return tuple(found)
 
-    def _moved_by(self, edits: Edits, state: ProgramState | None) -> Moved:
+    def step_diff(self, index: int) -> tuple[NestDiff, ...]:
+        """The nests that are not alike before and after what one call of `apply` was given (`applied[index]`)."""
+        edits = self.applied
+        if not 0 <= index < len(edits):
+            raise Problem("STR001", f"{len(edits)} edits were applied, there is no {index}", help="session.applied")
+        plans = [self._stages_after(edits[:count]).plan for count in (index, index + 1)]
+        before, after = ({step.name: step for step in plan.steps if isinstance(step, Call)} for plan in plans)
+        return diffs(before, after)
+
+    def _moved_by(self, edits: Edits) -> Moved:
         if edits not in self._moved:
-            known = state.stages if state is not None else None
-            stages = known or (self._replanned(_flat(edits), Journal()) if edits else self._unedited)
-            self._moved[edits] = self._prices.program(stages.program)
+            self._moved[edits] = self._prices.program(self._stages_after(edits).program)
         return self._moved[edits]
+
+    def _stages_after(self, edits: Edits) -> Stages:
+        state = self._states.get(edits)
+        known = state.stages if state is not None else None
+        return known or (self._replanned(_flat(edits), Journal()) if edits else self._unedited)
 
     # ---- events ----
 
@@ -410,7 +435,7 @@ def parsed(passes: Sequence[Pass | str]) -> tuple[Pass, ...]:
             raise Problem("STR301", f"{type(one).title}: {verdict.why}", help="docs/passes.md has every pass")
         if one.level == "partition":
             raise Problem("STR301", f"{one}: a session holds a forward graph, of which nothing is kept for backward",
-                          help='strop.compile(model, args, training=True, partition="keep{value=…}")')  # fmt: skip
+                          help="Session(model, args, training=True).partition(…) divides a training step")  # fmt: skip
     return tuple(found)
 
 
@@ -422,6 +447,10 @@ def _require_memory(compiled: Artifact) -> None:
     if present is not None and needed > present:
         raise Problem("STR301", f"the program would take {needed >> 20} MB; the machine has {present >> 20}",
                       help="session.preview(...) shows what a pass would change")  # fmt: skip
+
+
+def _text(passes: Sequence[Pass]) -> str:
+    return " ".join(map(str, passes))
 
 
 def _flat(edits: Edits) -> tuple[Pass, ...]:

@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from strop.core.json_data import JsonData
 from strop.core.passes import Pass
+from strop.draw.layout import Arrow, homes, labelled
+from strop.draw.notebook import graph_html
 from strop.graph.ir import Origin
 from strop.runtime.numeric_check import NumericCheck
 
@@ -70,6 +72,14 @@ class ProgramView(JsonData):
     level: ViewLevel
     nodes: tuple[ProgramNode, ...]
     edges: tuple[Edge, ...]
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: parameters are left out, edges are as wide as the bytes that they carry."""
+        nodes = [node for node in self.nodes if node.kind not in ("parameter", "constant")]
+        inside = homes({node.name: node.module for node in nodes})
+        items = [labelled(node.name, inside[node.name], node.what) for node in nodes]
+        links = [Arrow(edge.producer, edge.consumer, float(edge.bytes)) for edge in self.edges]
+        return graph_html(f"level `{self.level}`", items, links, {node.name: node.what for node in nodes})
 
 
 # ---- fusion ----------------------------------------------------------------------------------------------------------

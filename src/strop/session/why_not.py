@@ -164,6 +164,8 @@ class FusionAnswers:
             for one, said in told
             if one is not rule
         )
+        if self._kept_apart(producer, consumer):
+            verdict = no("they are to be kept apart", needs="the pass keepapart taken back")
         enabling = tuple(self._enabling(producer, consumer, legal))
         return WhyNot(
             producer.name,
@@ -176,11 +178,14 @@ class FusionAnswers:
             others,
         )
 
+    def _kept_apart(self, producer: Step, consumer: Step) -> bool:
+        """Whether a pass by hand says so, of them or of what they have become a part of."""
+        ours, theirs = ({step.name, *self.links.nodes_of(step)} for step in (producer, consumer))
+        pairs = [(one.a, one.b) for one in self.edits if isinstance(one, KeepApart)]
+        return any((a in ours and b in theirs) or (b in ours and a in theirs) for a, b in pairs)
+
     def _planner(self, one: FusionPass, producer: Step, consumer: Step) -> Verdict:
         """Why the planner left a fusion that is legal."""
-        apart = KeepApart(producer.name, consumer.name), KeepApart(consumer.name, producer.name)
-        if any(edit in self.edits for edit in apart):
-            return no("they are to be kept apart", needs="the pass keepapart taken back")
         mine = [told for told in self.refusals if told.rule == one.title and told.producer == producer.name]
         exact = next((told for told in mine if told.consumer == consumer.name), None)
         if exact is not None:

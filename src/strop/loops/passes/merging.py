@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, loads, replace_loads
@@ -69,6 +70,7 @@ def _once(store: Store, loops: Sequence[Loop]) -> bool:
 # ---- inline ----------------------------------------------------------------------------------------------------------
 
 
+@remembered(maxsize=4096)
 def inline(producer: Nest, consumer: Nest) -> Nest:
     """The consumer with every read of the producer's result replaced by its expression."""
     store = producer.body[0]
@@ -174,6 +176,7 @@ def beside(earlier: Nest, later: Nest) -> Nest:
 # ---- epilogue --------------------------------------------------------------------------------------------------------
 
 
+@remembered(maxsize=4096)
 def epilogue(producer: Nest, consumer: Nest, buffer: Buffer) -> tuple[Nest | None, Verdict]:
     """The producer with the consumer's statements right after the point where `buffer` gets its value."""
     path = _writer(producer, buffer)
@@ -260,6 +263,7 @@ def _under(store: Store, guards: tuple[Guard, ...]) -> Store:
     return replace(store, value=replace_loads(store.value, read), guards=(*store.guards, *guards))
 
 
+@remembered(maxsize=4096)
 def without_store(nest: Nest, buffer: Buffer) -> Nest:
     """The nest without its statements that write a buffer which nobody reads."""
     body = tuple(
