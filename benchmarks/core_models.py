@@ -61,8 +61,8 @@ _STORES = (
 )
 _WIDE = "512-bit operations run on ports 0 and 5, shuffles on 5 only (Intel 248966): {count} operations on two ports."
 _BROADCASTS = (
-    "a 512-bit multiply-add a cycle is what this core does (forty in 40 cycles, timed: docs/cost.md); mca counts each "
-    "broadcast as two loads of a full vector, OSACA does not know the instruction."
+    "a 512-bit multiply-add a cycle is what this core does (forty in 40 cycles, timed: docs/cost.md); mca apparently "
+    "counts a broadcast as two loads of a full vector, OSACA does not know the instruction."
 )
 #: (target, nest) → why the description is kept where both others are further away
 EXCEPTIONS: dict[tuple[str, str], str] = {

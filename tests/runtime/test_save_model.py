@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 
 import numpy as np
 import pytest
@@ -117,6 +118,14 @@ def test_the_command_line_writes_runs_and_unpacks_a_file(command, tmp_path):
 )
 def test_mistakes_on_the_command_line_are_told(command, arguments, why):
     command(*arguments, fails=why)
+
+
+def test_a_file_for_another_machine_says_what_it_holds(command):
+    command("compile", "zoo.py:small", "--target", "neoverse-v1", "-o", "m.strop")
+    facts = json.loads(command("run", "m.strop", "--json"))
+    assert "neoverse-v1" in facts["variants"] and facts["inputs"] == "input: f32[2,6]"
+    if platform.machine() == "x86_64":
+        assert facts["runs here as"].startswith("nothing: ")
 
 
 def test_a_wrong_input_file_is_told(command):

@@ -37,9 +37,8 @@ def run(
     Mode.json = json
     from strop.deploy.loaded_model import load
 
-    model = load(file, verify=verify)
-    if not given and model.inputs:
-        facts = _facts(model)
+    if not given:
+        facts = _facts(file)
         if json:
             print_json(facts)
         elif not quiet:
@@ -47,7 +46,9 @@ def run(
         return
     import numpy as np
 
-    results = model(**_inputs(model, given or []))
+    model = load(file, verify=verify)
+
+    results = model(**_inputs(model, given))
     made = results if isinstance(results, tuple) else (results,)
     if output is not None:
         try:
@@ -117,16 +118,23 @@ def _range(array: Any) -> str:
     return f"from {wide.min():.6g} to {wide.max():.6g}, mean {wide.mean():.6g}"
 
 
-def _facts(model: LoadedModel) -> dict[str, Any]:
-    about = model.about
+def _facts(file: Path) -> dict[str, Any]:
+    from strop.deploy.cpu_features import choose
+    from strop.deploy.loaded_model import describe
+
+    tables, about = describe(file)
+    try:
+        here = choose(tables.variants).target
+    except Problem as problem:
+        here = f"nothing: {problem.message}"
     return {
-        "model": str(about.get("model", model.path.name)),
+        "model": str(about.get("model", file.name)),
         "made by": f"Strop {about.get('strop', '?')}",
-        "inputs": ", ".join(map(str, model.inputs)),
-        "outputs": ", ".join(map(str, model.outputs)),
+        "inputs": ", ".join(map(str, tables.inputs)),
+        "outputs": ", ".join(map(str, tables.outputs)),
         "variants": {
             one.target: f"({one.machine}, {one.threads} threads) needs {' '.join(one.features) or 'nothing'}"
-            for one in model.tables.variants
+            for one in tables.variants
         },
-        "runs here as": model.variant.target,
+        "runs here as": here,
     }

@@ -55,6 +55,16 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> LoadedModel:
     return LoadedModel(Path(path), verify)
 
 
+def describe(path: Path) -> tuple[ModelTables, dict[str, Any]]:
+    """What a file holds, and what it tells of itself, whether or not this machine can run it."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Problem("STR507", f"the model file cannot be read: {error}", where=str(path)) from error
+    tables = unpack(data, len(data))
+    return tables, read_about(tables, data)
+
+
 class LoadedModel:
     """A model file whose best variant for this machine is mapped."""
 
