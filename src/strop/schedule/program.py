@@ -108,7 +108,8 @@ class Program:
     @staticmethod
     def of(graph: Graph, target: Target, threads: int, options: Options, lowered: Lowered | None = None) -> Program:
         """The program before any pass; `lowered` where its nests were written by hand."""
-        return Program(Choices(graph, target, threads, options), Scheduler(target, threads, options.pack), lowered)
+        scheduler = Scheduler(target, threads, options.pack, cascades=options.cascades)
+        return Program(Choices(graph, target, threads, options), scheduler, lowered)
 
     @property
     def graph(self) -> Graph:

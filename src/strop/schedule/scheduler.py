@@ -45,8 +45,8 @@ class Scheduled:
 class Scheduler:
     """Schedules for one machine, each distinct nest once."""
 
-    def __init__(self, target: Target, threads: int, pack: bool = True) -> None:
-        self.target, self.threads, self.pack = target, threads, pack
+    def __init__(self, target: Target, threads: int, pack: bool = True, *, cascades: bool = False) -> None:
+        self.target, self.threads, self.pack, self.cascades = target, threads, pack, cascades
         self._chosen: dict[Nest, ScheduleBuilder] = {}
         self._prices: dict[Nest, float] = {}
         self._applied: dict[tuple[Nest, tuple[Pass, ...]], ScheduleBuilder] = {}
@@ -54,7 +54,8 @@ class Scheduler:
     def chosen(self, canonical: Nest) -> ScheduleBuilder:
         """The schedule that a nest gets unless told."""
         if canonical not in self._chosen:
-            made = self._chosen[canonical] = schedule(canonical, self.target, self.threads, self.pack)
+            made = schedule(canonical, self.target, self.threads, self.pack, cascades=self.cascades)
+            self._chosen[canonical] = made
             self._applied[canonical, tuple(made.passes)] = made
         return self._chosen[canonical]
 
