@@ -57,6 +57,7 @@ class Options:
     strassen: bool | None = None  #: the same for Strassen's matrix product
     pairs: bool | None = None  #: the same for Winograd's inner product
     compact: bool | None = None  #: the same for weights of 24 bits
+    cascades: bool = False  #: add up in cascades, as eager does, sums that eager's error is far smaller for (gradients)
     strips: bool = True  #: let nests that hand large tensors on take turns on strips of rows
     layouts: Layouts = "joint"  #: how tensors lie: chosen together, or one of the ways that this is compared with
     cache: bool = True  #: read and write the disk cache
@@ -82,7 +83,7 @@ class Options:
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
         if self.numerics is not None and self.numerics not in get_args(Numerics):
             raise Problem("STR001", f"numerics must be one of {', '.join(get_args(Numerics))}, got {self.numerics!r}")
-        for name in ("pack", "strips", "cache", "check", "release", "tuned"):
+        for name in ("pack", "cascades", "strips", "cache", "check", "release", "tuned"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.memory not in ("fastest", "balanced") and (not _is_int(self.memory) or int(self.memory) < 0):
@@ -108,7 +109,7 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", *ALGORITHMS, "strips", "check", "release", "tuned"):
+        for name in ("pack", *ALGORITHMS, "cascades", "strips", "check", "release", "tuned"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 small = (name, text) == ("winograd", "small")
                 found[name] = text if small else _switch(f"STROP_{name.upper()}", text)
@@ -154,7 +155,7 @@ class Options:
     @property
     def for_gradients(self) -> Options:
         """The same with algorithms whose error gradients stand: as large as the error of the direct ones."""
-        return replace(self.direct, winograd=False if self.use("winograd") == "never" else "small")
+        return replace(self.direct, winograd=False if self.use("winograd") == "never" else "small", cascades=True)
 
     def under(self, precision: str) -> Options:
         """These options under `torch.set_float32_matmul_precision`: "high" and "medium" allow every algorithm for

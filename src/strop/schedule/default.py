@@ -25,8 +25,8 @@ PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
 EVEN = 0.85  # of the threads' time that is used, from which a loop counts as evenly shared
 
 
-def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> ScheduleBuilder:
-    """The default schedule of a nest."""
+def schedule(nest: Nest, target: Target, threads: int, pack: bool = True, *, cascades: bool = False) -> ScheduleBuilder:
+    """The default schedule of a nest; with `cascades` its sums are as exact as eager's."""
     recipe = ScheduleBuilder(nest, target, threads, pack)
     found = contraction(nest)
     if any(loop.until for loop in nest.all_loops):
@@ -40,7 +40,7 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True) -> Sch
         parallelise_outer(recipe, total)
     else:
         _rows(recipe)
-    shorten_sums(recipe)
+    shorten_sums(recipe, cascades=cascades)
     return recipe
 
 

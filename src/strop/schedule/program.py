@@ -109,10 +109,10 @@ class Program:
     @staticmethod
     def of(graph: Graph, target: Target, threads: int, options: Options, lowered: Lowered | None = None) -> Program:
         """The program before any pass; `lowered` where its nests were written by hand."""
-        tuned = tuned_schedules(target, threads, options.pack) if options.tuned else {}
-        return Program(
-            Choices(graph, target, threads, options), Scheduler(target, threads, options.pack, tuned), lowered
-        )
+        of_database = options.tuned and not options.cascades  # what was tuned adds up without cascades
+        tuned = tuned_schedules(target, threads, options.pack) if of_database else {}
+        scheduler = Scheduler(target, threads, options.pack, tuned, cascades=options.cascades)
+        return Program(Choices(graph, target, threads, options), scheduler, lowered)
 
     @property
     def graph(self) -> Graph:

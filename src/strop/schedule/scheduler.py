@@ -48,9 +48,18 @@ class Scheduled:
 class Scheduler:
     """Schedules for one machine, each distinct nest once."""
 
-    def __init__(self, target: Target, threads: int, pack: bool = True, tuned: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        threads: int,
+        pack: bool = True,
+        tuned: Mapping[str, str] | None = None,
+        *,
+        cascades: bool = False,
+    ) -> None:
         """`tuned` are schedules out of the tuning database, as text, by the digest of their nests."""
         self.target, self.threads, self.pack, self.tuned = target, threads, pack, tuned or {}
+        self.cascades = cascades
         self._default: dict[Nest, ScheduleBuilder] = {}
         self._chosen: dict[Nest, ScheduleBuilder] = {}
         self._prices: dict[Nest, float] = {}
@@ -66,7 +75,8 @@ class Scheduler:
     def default(self, canonical: Nest) -> ScheduleBuilder:
         """The schedule that a nest gets where it was not tuned."""
         if canonical not in self._default:
-            self._default[canonical] = schedule(canonical, self.target, self.threads, self.pack)
+            made = schedule(canonical, self.target, self.threads, self.pack, cascades=self.cascades)
+            self._default[canonical] = made
         return self._default[canonical]
 
     def _tuned(self, canonical: Nest) -> ScheduleBuilder | None:

@@ -28,14 +28,17 @@ from strop.schedule.builder import ScheduleBuilder
 LONGEST = 128  # steps in one go: rows of 4096 elements in 4 vectors of 8 lanes are as exact as eager ones
 LONGEST_PRODUCT = 256  # steps of a sum of products in one go
 BLOCK = 32  # steps of a subtotal where there are more, and subtotals of the next
+LONGEST_CASCADE, CASCADE = 16, 8  # the same where sums have to be as exact as eager's
 
 
-def shorten_sums(recipe: ScheduleBuilder) -> None:
-    """Subtotals for every sum of a scheduled nest with too many steps."""
-    if prod(loop.extent for loop in recipe.nest.all_loops if loop.kind == "reduce") <= LONGEST:
+def shorten_sums(recipe: ScheduleBuilder, *, cascades: bool = False) -> None:
+    """Subtotals for every sum of a scheduled nest with too many steps. With `cascades` pure sums are as exact as
+    eager's: gradients of biases and norms add up columns of terms that cancel."""
+    of_terms = (LONGEST_CASCADE, CASCADE) if cascades else (LONGEST, BLOCK)
+    if prod(loop.extent for loop in recipe.nest.all_loops if loop.kind == "reduce") <= of_terms[0]:
         return
     for chain, pure in dict.fromkeys((tuple(one.steps), one.pure) for one in _sums(recipe.nest, (), {})):
-        for loop, by in _blocks(chain, *((LONGEST, BLOCK) if pure else (LONGEST_PRODUCT, LONGEST_PRODUCT))):
+        for loop, by in _blocks(chain, *(of_terms if pure else (LONGEST_PRODUCT, LONGEST_PRODUCT))):
             one = Subtotal(recipe.name, loop, by)
             if one.check(recipe.nest):
                 recipe.do(one)
