@@ -118,9 +118,15 @@ class ProfiledBackend(Backend):
         self.programs: list[tuple[Plan, TimedStep]] = []
 
     def _timed(
-        self, half: Half, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal,
+        self,
+        half: Half,
+        graph: Graph,
+        weights: Sequence[int],
+        memory: StepMemory,
+        options: Options,
+        journal: Journal,
         threads: int,
-    ) -> TimedStep:  # fmt: skip
+    ) -> TimedStep:
         target = target_for(options)
         packed = worth_packing(graph, weights, target)
         stages = run_stages(with_params(graph, packed), target, options, journal, usable_threads(threads, journal))

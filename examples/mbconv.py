@@ -9,17 +9,17 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-WIDE, NARROW, SQUEEZED, PIXELS = 240, 40, 10, 28
+WIDE, NARROW, SQUEEZED, PIXELS, BATCH = 144, 24, 6, 56, 4
 
 
 class MBConv(nn.Module):
-    """An inverted residual block as EfficientNet-B0 has it at 28 × 28 pixels."""
+    """An inverted residual block as EfficientNet-B0 has it at 56 × 56 pixels."""
 
     def __init__(self) -> None:
         super().__init__()
         self.expand = nn.Conv2d(NARROW, WIDE, 1, bias=False)
         self.expand_norm = nn.BatchNorm2d(WIDE)
-        self.depthwise = nn.Conv2d(WIDE, WIDE, 5, padding=2, groups=WIDE, bias=False)
+        self.depthwise = nn.Conv2d(WIDE, WIDE, 3, padding=1, groups=WIDE, bias=False)
         self.depthwise_norm = nn.BatchNorm2d(WIDE)
         self.squeeze = nn.Conv2d(WIDE, SQUEEZED, 1)
         self.excite = nn.Conv2d(SQUEEZED, WIDE, 1)
@@ -36,4 +36,4 @@ class MBConv(nn.Module):
 
 def block() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     torch.manual_seed(0)
-    return MBConv().eval(), (torch.randn(1, NARROW, PIXELS, PIXELS),)
+    return MBConv().eval(), (torch.randn(BATCH, NARROW, PIXELS, PIXELS),)

@@ -42,14 +42,12 @@ def prepare(session: object) -> None:
     """Something to see in every view: times, a check, a step by hand, a second branch."""
     session.measure(10)
     session.check()
-    for edge in session.edges("plan"):
-        found = session.why_not(edge.producer, edge.consumer)
-        if not found.fused and found.enabled_by:
-            session.branch("fused")
-            session.apply(*found.enabled_by)
-            session.check()
-            session.measure(10)
-            return
+    found = [one for one in session.space(levels=("nests",)) if one.verdict and one.change.title == "relayout"]
+    if found:
+        session.branch("layouts")
+        session.apply(*min(found, key=lambda one: one.preview.after.cycles).passes)
+        session.check()
+        session.measure(10)
 
 
 def take(page: object, folder: Path, suffix: str) -> None:
@@ -61,12 +59,12 @@ def take(page: object, folder: Path, suffix: str) -> None:
         page.screenshot(path=folder / f"{view.lower()}-{suffix}.png")
     show(page, "Graph")
     page.evaluate("studio.graph().fit()")
-    page.fill("#search", "conv")
+    page.fill("#search", "project.conv")
     page.screenshot(path=folder / f"search-{suffix}.png")
     page.keyboard.press("Enter")
     settled(page)
     page.screenshot(path=folder / f"node-{suffix}.png")
-    page.locator(".edges button").last.click()
+    page.locator(".edges button").first.click()
     page.wait_for_selector("#why, #inspector .refusal, #inspector h3")
     settled(page)
     page.screenshot(path=folder / f"edge-{suffix}.png")

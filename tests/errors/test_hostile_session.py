@@ -267,3 +267,37 @@ def test_random_passes_are_taken_or_refused_with_a_reason(session: Session) -> N
             continue
         verdict = session.why(text)
         assert verdict or verdict.why
+
+
+def everywhere(value: Any, text: str) -> Any:
+    """Every version of JSON data in which one string, or one key, is another text."""
+    if isinstance(value, str):
+        yield text
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from ([*value[:i], other, *value[i + 1 :]] for other in everywhere(item, text))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from ({**value, key: other} for other in everywhere(item, text))
+            yield {**{k: v for k, v in value.items() if k != key}, text: item}
+
+
+def test_nothing_that_a_file_names_is_run(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that would leave a mark, named in every place of a saved session; no model is given, so that the file's own
+    would be made."""
+    mark = tmp_path / "it ran"
+    (tmp_path / "canary.py").write_text(f"open({str(mark)!r}, 'w')\ndef factory(): open({str(mark)!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    data = {**json.loads(text_of(session, tmp_path / "s.json")), "model": "no network"}
+    names = ("canary:factory", "canary.py:factory", "./canary.py:factory", str(tmp_path / "canary.py:factory"),
+             "canary.py", "__import__('canary')", "!!python/object/apply:canary.factory []")  # fmt: skip
+    tried = 0
+    for name in names:
+        for changed in everywhere(data, name):
+            (tmp_path / "s.json").write_text(json.dumps(changed))
+            with pytest.raises(Problem) as caught:
+                Session.load(tmp_path / "s.json")
+            assert caught.value.code in CODES
+            tried += 1
+    assert tried > 50 and not mark.exists()

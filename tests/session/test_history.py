@@ -173,3 +173,23 @@ def test_branches_are_saved_and_loaded(session: Session, tmp_path: Path) -> None
     again.switch("apart")
     session.switch("apart")
     assert again.digest == session.digest
+
+
+def test_a_program_that_is_gone_back_to_has_the_parameters_of_now(session: Session) -> None:
+    session.apply("reset{nest=last.conv}")
+    x = session.inputs[0]
+    with torch.no_grad():
+        session.module(x)
+        session.original.first.weight.mul_(2)  # type: ignore[union-attr,operator]
+        for steer in (session.undo, session.redo, session.undo):
+            steer()
+            torch.testing.assert_close(session.module(x), session.original(x), rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_that_computes_nothing_says_so_wherever_it_is_asked() -> None:
+    session = Session(nn.Identity(), (torch.ones(3),), options=OPTIONS)
+    asked = (session.measure, session.timeline, session.space, session.memory, session.script, session.edges)
+    for ask in (*asked, lambda: session.compare("main", "main"), lambda: session.apply("reset{nest=x}")):
+        with pytest.raises(Problem, match="computes nothing"):
+            ask()  # type: ignore[operator]
+    assert session.check().ok

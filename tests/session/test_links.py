@@ -127,3 +127,9 @@ def test_an_unknown_line_leads_nowhere(session: Session) -> None:
 def test_object_code_of_the_program_has_no_debug_sections(session: Session) -> None:
     assert all(b".debug_line" not in code for code in session.compiled.code)
     assert pipeline.code_digest(session.compiled) == session.digest
+
+
+def test_without_a_forward_of_the_users_lines_are_those_of_torchs_layers() -> None:
+    session = Session(nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval(), (torch.randn(2, 8),), options=OPTIONS)
+    assert {Path(one.file).name for one in session.at(nest="0.linear").lines} == {"linear.py", "activation.py"}
+    assert str(session.graph.nodes[-1].origin) == "1"  # what is printed names the user's places only

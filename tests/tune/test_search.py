@@ -78,6 +78,11 @@ def test_threads_share_the_work_of_every_schedule():
         assert "parallelise{" in one.passes
 
 
+def test_nothing_is_estimated_twice(product):
+    first, second = after(product, 1), after(product, 2)
+    assert len(second.seen) == second.estimated > first.estimated == len(first.seen)
+
+
 def test_a_search_says_what_it_tried_and_why_not(product):
     state = after(product, 1)
     assert state.guessed > state.estimated > 0
@@ -89,6 +94,12 @@ def test_an_estimate_is_believed_only_if_it_is_clearly_better(product):
     assert state.record(product).passes == "" and state.record(product).ratio == 1.0
     better = replace(state, best=(Candidate("split{nest=k loop=m0 by=2}", 90.0),))
     assert better.record(product).passes == "split{nest=k loop=m0 by=2}" and better.record(product).ratio == 0.9
+
+
+def test_an_estimate_of_rows_is_not_believed_without_measuring():
+    softmax = nest_of(nn.Softmax(-1), 64, 300)
+    state = SearchState(1, 0, 100.0, (Candidate("split{nest=k loop=n by=2}", 50.0),))
+    assert state.record(softmax).passes == ""
 
 
 def test_a_search_ends_when_nothing_better_is_found(product):

@@ -95,6 +95,14 @@ def test_a_search_in_pieces_ends_with_the_same_database(store, model, tmp_path):
     assert runs == sum(one.rounds for one in store.records())
 
 
+def test_a_round_that_another_process_is_ahead_of_does_not_take_it_back(store, model):
+    late = Tuner(groups_of(model)[:1], store)
+    Tuner(groups_of(model)[:1], store).search(Here(), None)
+    before = store.export()
+    late.search(Here(limit=1), None)
+    assert store.export() == before
+
+
 def test_two_nests_that_are_equal_are_one(store):
     layers = [
         nn.Sequential(nn.Linear(96, 96), nn.ReLU()) for _ in range(4)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from strop.cli.console import Json, Mode, Quiet, Shape, Threads, app, given, out, print_json, size, working
+from strop.cli.console import Json, Mode, Quiet, Shape, Threads, app, err, given, out, print_json, size, working
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
@@ -15,12 +15,14 @@ from strop.core.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from strop.session import Session
     from strop.studio.workspace import Workspace
 
 Opened = Annotated[
     str, typer.Argument(help="net.onnx, package.module:factory, a zoo name, or a saved session (.json).")
 ]
 Training = Annotated[bool, typer.Option("--training", help="The training step: forward, backward, what is stored.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Import the module that a saved session names: it is mine.")]
 _ROUNDS = 20
 
 
@@ -30,6 +32,7 @@ def studio(
     shape: Shape = None,
     threads: Threads = None,
     training: Training = False,
+    trust: Trust = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0 takes the first free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
@@ -40,10 +43,13 @@ def studio(
     """
     _require_extra()
     with working(f"loading {model}", False) as tell:
-        workspace = _opened(model, shape, threads, training, tell)
+        workspace = _opened(model, shape, threads, training, trust, tell)
     from strop.studio import serve
 
-    serve(workspace.session, workspace.name, port=port, browser=browser, tell=_tell_address)
+    try:
+        serve(workspace.session, workspace.name, port=port, browser=browser, tell=_tell_address)
+    except KeyboardInterrupt:  # how a studio is ended
+        err.print("the studio has ended")
 
 
 @app.command()
@@ -53,6 +59,7 @@ def report(
     shape: Shape = None,
     threads: Threads = None,
     training: Training = False,
+    trust: Trust = False,
     measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Run it and show measured times.")] = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -63,7 +70,7 @@ def report(
     if not output.absolute().parent.is_dir():
         raise Problem("STR001", f"--output {output}: there is no folder `{output.parent}`", help="make it first")
     with working(f"loading {model}", quiet or json) as tell:
-        workspace = _opened(model, shape, threads, training, tell)
+        workspace = _opened(model, shape, threads, training, trust, tell)
         tell("checking")
         workspace.session.check()
         if measure and not training:
@@ -79,7 +86,7 @@ def report(
 
 
 def _opened(
-    model: str, shape: list[str] | None, threads: int | None, training: bool, tell: Callable[[str], None]
+    model: str, shape: list[str] | None, threads: int | None, training: bool, trust: bool, tell: Callable[[str], None]
 ) -> Workspace:
     from strop.session import Session
     from strop.studio.workspace import Workspace
@@ -89,7 +96,9 @@ def _opened(
         told = (("--shape", shape), ("--threads", threads), ("--training", training))
         if ignored := [name for name, value in told if value]:
             raise Problem("STR001", f"{ignored[0]} does not go with a saved session", help="the file says it itself")
-        return Workspace(Session.load(model), Path(model).stem)
+        return Workspace(_loaded(model, trust), Path(model).stem)
+    if trust:
+        raise Problem("STR001", "--trust goes with a saved session", help="a model that you name is yours to run")
     from strop.runtime.load_model import load
     from strop.runtime.onnx.spec import with_shapes
 
@@ -98,6 +107,19 @@ def _opened(
     options = Options.from_environment(**given(threads=threads))
     session = Session(found.module, found.inputs, found.kwargs, options, journal, spec=spec, training=training)
     return Workspace(session, found.name)
+
+
+def _loaded(path: str, trust: bool) -> Session:
+    from strop.session import Session
+
+    try:
+        return Session.load(path, trust=trust)
+    except Problem as problem:
+        if "trust=True" not in problem.help:
+            raise
+        raise Problem(
+            problem.code, problem.message, where=problem.where, help="if the file is yours: --trust"
+        ) from problem
 
 
 def _tell_address(address: str) -> None:

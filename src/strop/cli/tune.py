@@ -14,7 +14,7 @@ import typer
 from strop.cli.console import Json, Mode, Quiet, Shape, Threads, app, err, given, needs, out, print_json, working
 from strop.core.options import Options
 from strop.core.problem import Problem
-from strop.core.tuning_database import TuningDatabase, TuningRecord
+from strop.core.tuning_database import TuningDatabase, TuningRecord, default_path
 
 if TYPE_CHECKING:
     from strop.core.tasks import TaskPool
@@ -91,11 +91,19 @@ def tune(
             finally:
                 pool.close()
         ends = None if seconds is None else started + seconds
-        verdicts = [measure_program(one, tuner.searches, store, ends, tell) for one in programs] if measure else []
+        verdicts: list[Verdicts] = []
+        late: list[str] = []
+        for one in programs if measure else ():
+            if verdicts and ends is not None and time.monotonic() >= ends:
+                late.append(one.model)
+            else:
+                verdicts.append(measure_program(one, tuner.searches, store, ends, tell))
     if json:
         print_json(_document(tuner.searches, verdicts, store))
     elif not quiet:
         _print_report(tuner.searches, verdicts, store, time.monotonic() - started)
+        if late:
+            out.print(f"Time was up before these were measured: {', '.join(late)}", markup=False)
 
 
 def _pool(ray: str | None, workers: int | None) -> TaskPool:
@@ -144,8 +152,9 @@ def _print_report(searches: list[NestSearch], verdicts: list[Verdicts], store: T
     if len(shown) > _ROWS:
         out.print(f"… and {len(shown) - _ROWS} nests more", markup=False)
     ended, faster = sum(one.ended for one in searches), sum(bool(one.record and one.record.passes) for one in searches)
+    use = "Compilations use" if store.path == default_path() else "With STROP_TUNING set to it, compilations use"
     out.print(f"{faster} of {len(searches)} nests got another schedule, {ended} searches have ended; {seconds:.0f} s. "
-              f"Compilations use {store.path} from now on.", markup=False)  # fmt: skip
+              f"{use} {store.path} from now on.", markup=False)  # fmt: skip
 
 
 def _row(one: NestSearch, refused: str) -> str:
@@ -162,10 +171,13 @@ def _row(one: NestSearch, refused: str) -> str:
 
 
 def _why_kept(one: NestSearch) -> str:
+    from strop.loops.analysis import contraction
     from strop.tune.search import WORTH
 
     if one.record is None or one.record.passes:
         return ""
+    if contraction(one.group.tuned.nest) is None and one.state.ratio <= WORTH:
+        return f"an estimate of {one.state.ratio:.3f} is not believed of rows and copies: --measure would tell"
     return f"the best estimate is {one.state.ratio:.3f} of the default's, and {WORTH} would be believed"
 
 

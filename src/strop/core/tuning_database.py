@@ -87,6 +87,7 @@ class TuningRecord:
 
 _COLUMNS = ", ".join(f.name for f in fields(TuningRecord))
 _KEY = ", ".join(f.name for f in fields(TuningKey))
+_INSERT = f"INSERT OR REPLACE INTO records VALUES ({', '.join('?' for _ in fields(TuningRecord))})"
 _CREATE = f"""CREATE TABLE IF NOT EXISTS records (
     nest TEXT NOT NULL, target TEXT NOT NULL, version TEXT NOT NULL, threads INTEGER NOT NULL, pack INTEGER NOT NULL,
     machine TEXT NOT NULL, shape TEXT NOT NULL, passes TEXT NOT NULL, source TEXT NOT NULL, ratio REAL NOT NULL,
@@ -122,9 +123,7 @@ class TuningDatabase:
         if not self.path.exists():
             return None
         with self._open(write=False) as connection:
-            where = " AND ".join(f"{f.name} = ?" for f in fields(TuningKey))
-            row = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE {where}", astuple(key)).fetchone()
-            return _record(row) if row is not None else None
+            return _found(connection, key)
 
     def records(self) -> list[TuningRecord]:
         """Every record, in the order of their keys."""
@@ -141,23 +140,20 @@ class TuningDatabase:
         self.put_all([record])
 
     def put_all(self, records: Iterable[TuningRecord]) -> None:
-        holes = ", ".join("?" for _ in fields(TuningRecord))
         with self._open(write=True) as connection:
-            connection.executemany(f"INSERT OR REPLACE INTO records VALUES ({holes})", map(astuple, records))
+            connection.executemany(_INSERT, map(astuple, records))
 
     def merge(self, records: Iterable[TuningRecord]) -> int:
         """Take over records, of any machine and version, where they are better than those under the same key; how many
         were. All of them, or none if something fails."""
+        best: dict[TuningKey, TuningRecord] = {}
+        for one in records:
+            if one.key not in best or one.merit > best[one.key].merit:
+                best[one.key] = one
         with self._open(write=True) as connection:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM records").fetchall()
-            known = {one.key: one for one in map(_record, rows)}
-            better: dict[TuningKey, TuningRecord] = {}
-            for one in records:
-                held = better.get(one.key) or known.get(one.key)
-                if held is None or one.merit > held.merit:
-                    better[one.key] = one
-            holes = ", ".join("?" for _ in fields(TuningRecord))
-            connection.executemany(f"INSERT OR REPLACE INTO records VALUES ({holes})", map(astuple, better.values()))
+            known = ((one, _found(connection, one.key)) for one in best.values())
+            better = [one for one, held in known if held is None or one.merit > held.merit]
+            connection.executemany(_INSERT, map(astuple, better))
             return len(better)
 
     # ---- text ----
@@ -221,6 +217,12 @@ class TuningDatabase:
         if write and schema < SCHEMA:
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _found(connection: sqlite3.Connection, key: TuningKey) -> TuningRecord | None:
+    where = " AND ".join(f"{f.name} = ?" for f in fields(TuningKey))
+    row = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE {where}", astuple(key)).fetchone()
+    return _record(row) if row is not None else None
 
 
 def _record(row: tuple[Any, ...]) -> TuningRecord:

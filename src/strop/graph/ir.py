@@ -78,7 +78,7 @@ class Node:
     types: tuple[Type, ...] = ()
     name: str = ""
     origin: Origin = NOWHERE
-    absorbed: tuple[Origin, ...] = ()  # lines of what rewrites have made a part of it
+    absorbed: tuple[Origin, ...] = ()  # lines of what rewrites made a part of it; torch's own where the user has none
 
     @property
     def origins(self) -> tuple[Origin, ...]:

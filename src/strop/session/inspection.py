@@ -59,7 +59,7 @@ class Insides:
 
     @cached_property
     def views(self) -> ProgramViews:
-        return ProgramViews(self.stages, self.links, self.transfers, self.prices)
+        return ProgramViews(self.stages, self.links, self.fusion, self.transfers, self.prices)
 
     @cached_property
     def fusion(self) -> FusionAnswers:

@@ -19,6 +19,7 @@ from strop.session.preview import Prices
 from strop.session.provenance import Provenance
 from strop.session.traffic import Transfer, Transfers
 from strop.session.views import MEMORY, VIEW_LEVELS, Edge, ProgramNode, ProgramView, ViewLevel
+from strop.session.why_not import FusionAnswers
 
 _KINDS = {"input": "input", "param": "parameter", "constant": "constant"}
 
@@ -26,8 +27,10 @@ _KINDS = {"input": "input", "param": "parameter", "constant": "constant"}
 class ProgramViews:
     """The views of one program."""
 
-    def __init__(self, stages: Stages, links: Provenance, transfers: Transfers, prices: Prices) -> None:
-        self.stages, self.links, self.prices = stages, links, prices
+    def __init__(
+        self, stages: Stages, links: Provenance, fusion: FusionAnswers, transfers: Transfers, prices: Prices
+    ) -> None:
+        self.stages, self.links, self.fusion, self.prices = stages, links, fusion, prices
         self.transfers = transfers.of(stages.plan)
         self._read_by: dict[tuple[str, str], Transfer] = {}
         for one in self.transfers:
@@ -80,13 +83,12 @@ class ProgramViews:
 
     def _through(self, producer: str, consumer: str, size: int) -> tuple[bool, Mapping[str, int]]:
         """How the value of one node reaches another: within a nest, or from step to step of the plan."""
-        makers, readers = (self.links.computing.get(name, ()) for name in (producer, consumer))
-        found = [known for reader in readers if (known := self._read_by.get((reader, producer))) is not None]
-        between = next((known for known in found if known.producer in makers), None)
-        if between is None and set(makers) & set(readers):
+        if self.fusion.together(producer, consumer):
             return True, {**dict.fromkeys(MEMORY, 0), "registers": size}
-        between = between or next(iter(found), None)
-        return False, between.traffic if between is not None else dict.fromkeys(MEMORY, 0)
+        readers = (consumer, *self.links.computing.get(consumer, ()))
+        found = (self._read_by.get((reader, producer)) for reader in readers)
+        known = next((one for one in found if one is not None), None)
+        return False, known.traffic if known is not None else dict.fromkeys(MEMORY, 0)
 
     # ---- nests ----
 
@@ -111,23 +113,19 @@ class ProgramViews:
             for buffer in dict.fromkeys(reads(step)):
                 producer = writers.get(buffer)
                 if producer is not None and producer != step.name:
-                    nodes = self._nodes_for(producer, buffer), self._nodes_for(step.name, None)
-                    fused, traffic = self._between_steps(producer, step.name, buffer, *nodes)
+                    fused, traffic = self._between_steps(producer, step.name, buffer)
                     kind = f"{buffer.dtype}[{','.join(map(str, buffer.shape))}]"
                     found.append(Edge(producer, step.name, buffer.name, kind, buffer.bytes, traffic, fused))
             writers.update(dict.fromkeys(writes(step), step.name))
         return found
 
-    def _nodes_for(self, name: str, buffer: Buffer | None) -> str:
-        return buffer.name if buffer is not None and buffer.name in self.links.nodes else name
-
-    def _between_steps(
-        self, producer: str, consumer: str, buffer: Buffer, made: str, reader: str
-    ) -> tuple[bool, Mapping[str, int]]:
+    def _between_steps(self, producer: str, consumer: str, buffer: Buffer) -> tuple[bool, Mapping[str, int]]:
+        if self.fusion.together(producer, consumer):
+            return True, {**dict.fromkeys(MEMORY, 0), "registers": buffer.bytes}
         known = self._read_by.get((consumer, _base(buffer.name)))
-        if known is not None and known.producer == producer:
+        if known is not None:
             return False, known.traffic
-        return self._through(made, reader, buffer.bytes)
+        return False, self._through(buffer.name, consumer, buffer.bytes)[1]
 
     # ---- the plan ----
 

@@ -47,7 +47,7 @@ from strop.graph.joint import JointGraph
 from strop.runtime import compile_model
 from strop.runtime.dispatch import Arguments, take_apart
 from strop.runtime.hot_swap import HotSwapProgram
-from strop.runtime.load_model import load
+from strop.runtime.load_model import load, runs_code
 from strop.runtime.numeric_check import NumericCheck, References
 from strop.runtime.packed import dense
 from strop.runtime.profile import Profile, TimedProgram, profile
@@ -111,10 +111,12 @@ class Session(Steering):
         self._references = References(module, self.inputs, self.kwargs, training=training)
 
     @classmethod
-    def of(cls, spec: str, *, options: Options | None = None, journal: Journal | None = None) -> Session:
+    def of(
+        cls, spec: str, *, options: Options | None = None, journal: Journal | None = None, training: bool = False
+    ) -> Session:
         """The session of a model that is named: a network of the zoo, an ONNX file, `package.module:factory`."""
         model = load(spec)
-        return cls(model.module, model.inputs, model.kwargs, options, journal, spec=spec)
+        return cls(model.module, model.inputs, model.kwargs, options, journal, training=training, spec=spec)
 
     # ---- a training step ----
 
@@ -247,7 +249,7 @@ class Session(Steering):
     def measure(self, rounds: int = 30) -> Profile:
         """The same, kept for the program as it is: `predicted_vs_measured`, `timeline` and `compare` show it."""
         with self.operations.operation("measure") as journal:
-            state = self._state
+            state = self._seen()
             state.profile = self._profiled(rounds, journal)
             self.operations.tell(
                 "measured", self._branch, f"{state.profile.whole:.0f} µs", whole_us=state.profile.whole
@@ -307,9 +309,12 @@ class Session(Steering):
         module: nn.Module | None = None,
         inputs: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
+        *,
+        trust: bool = False,
     ) -> Session:
         """The session that a file holds; of the model that it names, unless one is given. Passes are parsed, nothing of
-        the file is executed. The module that it names is imported."""
+        the file is executed. A file may name a factory, whose module would be imported: that is refused unless you
+        `trust` it. A network of the zoo and an ONNX file are data."""
         saved = SavedSession.read(Path(path))
         with saved.told(path):
             branches, options = saved.passes, saved.session_options()
@@ -317,6 +322,9 @@ class Session(Steering):
             raise Problem(
                 "STR306", f"`{path}` does not say how its model is made", help="give the model and its inputs"
             )
+        if module is None and not trust and runs_code(saved.model):
+            raise Problem("STR306", f"`{path}` names code, which loading it would run: {saved.model:.200}",
+                          help="if the file is yours: Session.load(path, trust=True); or give the model")  # fmt: skip
         made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
         if made._swap is None or made._captured.key != saved.graph:
             raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",

@@ -13,7 +13,7 @@ from strop.codegen.registers import register_scratch
 from strop.cost.footprint import MemoryLevel, Traffic, tree
 from strop.cost.model import memory_levels
 from strop.loops.calls import Call, PlannedStep
-from strop.loops.ir import Buffer, Nest
+from strop.loops.ir import CONSTANT, Buffer, Nest
 from strop.loops.lowered import LibraryCall
 from strop.loops.passes.layouts import reads, writes
 from strop.loops.volume import footprint
@@ -47,20 +47,24 @@ class Transfers:
         """Every tensor that every step reads."""
         steps = [*plan.prepare, *plan.steps]
         turns = _turns(plan)
+        whole = sum(b.bytes for b in {b for step in plan.steps for b in (*_reads(step), *_writes(step))})
         written: dict[Buffer, int] = {}
         found = []
         for place, step in enumerate(steps):
             for buffer in dict.fromkeys(_reads(step)):
                 since = written.get(buffer)
-                if since != place:
-                    far = _distance(steps, since, place, turns) if since is not None else None
-                    producer = steps[since].name if since is not None else ""
-                    found.append(self._transfer(producer, step, buffer, far))
+                if since == place:
+                    continue
+                if buffer.space in CONSTANT:  # last read in the call before
+                    far = whole
+                else:
+                    far = _distance(steps, since, place, turns) if since is not None else buffer.bytes
+                found.append(self._transfer(steps[since].name if since is not None else "", step, buffer, far))
             written.update(dict.fromkeys(_writes(step), place))
         return found
 
-    def _transfer(self, producer: str, step: PlannedStep, buffer: Buffer, far: int | None) -> Transfer:
-        """`far`: bytes that were touched since it was written; None of what the caller has made."""
+    def _transfer(self, producer: str, step: PlannedStep, buffer: Buffer, far: int) -> Transfer:
+        """`far`: bytes that were touched since it was written."""
         target = self.target
         if isinstance(step, LibraryCall):
             moved, fetched = buffer.bytes, [float(buffer.bytes), 0.0, 0.0, 0.0]
@@ -69,7 +73,7 @@ class Transfers:
             moved = footprint(step.nest, own)
             fetched = list(self.misses(step.nest).get(own, (float(moved), 0.0, 0.0, 0.0)))
         for at, size in enumerate((target.l1, target.l2, target.l3_ours), 1):
-            if (buffer.bytes if far is None else far) > _STAYS * size:
+            if far > _STAYS * size:
                 fetched[at] = max(fetched[at], float(moved))
         for at in (2, 1, 0):  # what comes from farther away comes through what is nearer
             fetched[at] = max(fetched[at], fetched[at + 1])
@@ -104,8 +108,10 @@ def _distance(steps: Sequence[PlannedStep], first: int, last: int, turns: Mappin
     if group is not None and turns.get(last) is group:
         turns_each = max(len(part) for part in group.parts) // len(group.calls) or 1
         return sum(b.bytes for b in group.touched) // turns_each
-    touched = {b for step in steps[first : last + 1] for b in (*_reads(step), *_writes(step))}
-    return sum(b.bytes for b in touched)
+    ends = {b for place in (first, last) for b in (*_reads(steps[place]), *_writes(steps[place]))}
+    between = {b for step in steps[first + 1 : last] for b in (*_reads(step), *_writes(step))}
+    # an element is written and read halfway through either step, on average
+    return sum(b.bytes for b in between) + sum(b.bytes for b in ends - between) // 2
 
 
 def _reads(step: PlannedStep) -> tuple[Buffer, ...]:

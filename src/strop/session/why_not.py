@@ -15,7 +15,7 @@ from strop.loops.ir import Nest
 from strop.loops.lower.graph import SOURCES
 from strop.loops.lowered import LibraryCall, Lowered, Step
 from strop.loops.passes.compute_at import ComputeAt
-from strop.loops.passes.fusion import Epilogue, FusionPass, Inline, ShareLoops, Steps
+from strop.loops.passes.fusion import Epilogue, FusionPass, Inline, ScaleWeights, ShareLoops, Steps
 from strop.loops.passes.layouts import BORDER_COPY, reads, writes
 from strop.loops.passes.merging import is_pointwise
 from strop.schedule.constraints import KeepApart
@@ -27,6 +27,10 @@ from strop.session.space import fusions as rules
 from strop.session.views import Fusion, Refusal, WhyNot
 
 _LEFT = no("the planner did not come back to them after another fusion had made it legal", needs="this pass, by hand")
+
+
+#: rules by which the consumer goes into its producer's loops
+_BEHIND = (Epilogue.title, ShareLoops.title)
 
 
 class FusionAnswers:
@@ -54,22 +58,47 @@ class FusionAnswers:
 
     @cached_property
     def fusions(self) -> tuple[Fusion, ...]:
-        told = [event.data | {"stays": event.subject} for event in self._events if event.kind == "fusion"]
-        into = {one["producer"] if one["consumer"] == one["stays"] else one["consumer"]: one["stays"] for one in told}
+        return tuple(
+            Fusion(producer, consumer, rule, min(self._parts_of(producer if rule in _BEHIND else consumer)), saved)
+            for producer, consumer, rule, saved in self._fused
+        )
 
-        def final(name: str) -> str:
-            while name in into:
-                name = into[name]
-            return name
+    @cached_property
+    def _fused(self) -> list[tuple[str, str, str, int]]:
+        """Producer, consumer, rule and the bytes that need not be moved any more."""
+        told = [event.data for event in self._events if event.kind == "fusion"]
+        found = [(one["producer"], one["consumer"], one["rule"], one["saved_bytes"]) for one in told]
+        return [*found, *self._by_hand()]
 
-        found = [
-            Fusion(one["producer"], one["consumer"], one["rule"], final(one["stays"]), one["saved_bytes"])
-            for one in told
-        ]
-        for one in self.edits:
+    @cached_property
+    def _into(self) -> dict[str, set[str]]:
+        """The nests that others have gone into."""
+        found: dict[str, set[str]] = {}
+        for producer, consumer, rule, _ in self._fused:
+            gone, stays = (consumer, producer) if rule in _BEHIND else (producer, consumer)
+            found.setdefault(gone, set()).add(stays)
+        return found
+
+    def _by_hand(self) -> list[tuple[str, str, str, int]]:
+        """What passes by hand made one of two."""
+        lowered = self.stages.programs["fuse"].nests
+        found = []
+        for one in (one for one in self.edits if one.level == "nests"):
             if isinstance(one, Epilogue | ShareLoops):
-                found.append(Fusion(one.of, one.nest, one.title, one.of, 0))
-        return tuple(found)
+                found.append((one.of, one.nest, one.title, 0))
+            elif isinstance(one, ScaleWeights | ComputeAt):
+                found.append((one.nest, one.into, one.title, 0))
+            elif isinstance(one, Inline):
+                written = next(step for step in lowered.nests if step.name == one.nest)
+                readers = [step for step in lowered.nests if set(reads(step)) & set(writes(written))]
+                found += [(one.nest, step.name, one.title, 0) for step in readers]
+            lowered = one.apply(lowered)
+        return found
+
+    def _parts_of(self, name: str) -> set[str]:
+        """The nests after fusion that a nest before it has become a part of."""
+        into = self._into.get(name)
+        return {last for one in into for last in self._parts_of(one)} if into else {name}
 
     @cached_property
     def refusals(self) -> tuple[Refusal, ...]:
@@ -86,12 +115,11 @@ class FusionAnswers:
         if plain is not None:
             return plain
         ours, theirs = self._steps_of(a), self._steps_of(b)
+        both = next((step for step in ours if step in theirs), None)
+        if both is not None:
+            return self._one_nest(a, b, both)
         pair = self._connected(ours, theirs)
-        if pair is None and {step.name for step in ours} & {step.name for step in theirs}:
-            return self._one_nest(a, b, next(s for s in ours if s in theirs))
-        if pair is None:
-            return self._strangers(ours[0], theirs[0])
-        return self._refused(*pair)
+        return self._strangers(ours[0], theirs[0]) if pair is None else self._refused(*pair)
 
     def _uncomputed(self, a: str, b: str) -> WhyNot | None:
         """Of inputs, parameters, constants and views, which no nest computes; none where both are computed."""
@@ -99,7 +127,7 @@ class FusionAnswers:
         known = {node.name: node for some in nodes for node in some}
         for name, other in ((a, b), (b, a)):
             node = known.get(name)
-            if node is None or any(name == step.name or name in self.links.nodes_of(step) for step in self._all):
+            if node is None or self._names_of(name):
                 continue
             if node.op in ("input", "param", "constant"):
                 reason = f"`{name}` is of the kind `{node.op}`: no nest computes it, `{other}` reads it where it lies"
@@ -111,18 +139,37 @@ class FusionAnswers:
             return WhyNot(a, b, True, "rewrite", reason, "", ())
         return None
 
+    def together(self, a: str, b: str) -> bool:
+        """Whether a nest computes both of two nodes or nests."""
+        return not {*self._names_of(a)}.isdisjoint(self._names_of(b))
+
+    def _names_of(self, name: str) -> tuple[str, ...]:
+        """The steps after fusion that a name stands for: the step itself, those that a nest has become a part of, or
+        those that compute a node."""
+        if name in self._named:
+            return (name,)
+        if name in self._before:
+            return tuple(one for one in sorted(self._parts_of(name)) if one in self._named)
+        return self._computing.get(name, ())
+
     @cached_property
-    def _all(self) -> tuple[Step, ...]:
-        return (*self.lowered.nests, *self.stages.programs["lower"].nests.nests)
+    def _named(self) -> dict[str, Step]:
+        return {step.name: step for step in self.lowered.nests}
+
+    @cached_property
+    def _before(self) -> frozenset[str]:
+        return frozenset(step.name for step in self.stages.programs["lower"].nests.nests)
+
+    @cached_property
+    def _computing(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for step in self.lowered.nests:
+            for node in self.links.nodes_of(step):
+                found[node] = (*found.get(node, ()), step.name)
+        return found
 
     def _steps_of(self, name: str) -> list[Step]:
-        """The steps after fusion that a name stands for: one of them, or those that compute a node or a nest."""
-        found = [step for step in self.lowered.nests if step.name == name]
-        found += [s for s in self.lowered.nests if s not in found and name in self.links.nodes_of(s)]
-        if not found:
-            before = [step for step in self.stages.programs["lower"].nests.nests if step.name == name]
-            nodes = {node for step in before for node in self.links.nodes_of(step)}
-            found = [step for step in self.lowered.nests if nodes & set(self.links.nodes_of(step))]
+        found = [self._named[one] for one in self._names_of(name)]
         if not found:
             near = ", ".join(step.name for step in self.lowered.nests[:8])
             help = f"views, inputs and parameters are not computed; nests are: {near} …"

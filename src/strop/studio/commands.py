@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from strop.core.problem import Problem
+from strop.loops.calls import Call
+from strop.loops.ir import Nest
 from strop.session.steering import Steering
 from strop.session.views import NestDiff, ProgramView
 from strop.studio import steering
@@ -93,7 +95,10 @@ def _nest(session: Steering, name: str) -> dict[str, Any]:
 
 def runners_up(workspace: Workspace, name: str, half: str = "") -> dict[str, Any]:
     """The cost terms of a nest, the bound that holds it, what was nearly chosen and why it lost."""
-    return {"text": workspace.once(("runners", name, half), lambda: workspace.half(half).runners_up(name))}
+    session = workspace.half(half)
+    alike: Nest | str = next((s.nest for s in session.plan.steps if isinstance(s, Call) and s.name == name), name)
+    first, text = workspace.once(("runners", alike, half), lambda: (name, session.runners_up(name)))
+    return {"text": text.replace(first, name, 1)}  # nests that are alike have the same neighbours
 
 
 def links(workspace: Workspace, kind: str, name: str, index: int = -1, half: str = "") -> dict[str, Any]:

@@ -24,6 +24,7 @@ from strop.studio.workspace import Workspace
 
 _IMPORT = re.compile(r'^import .* from "\./([\w.]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(async )?(class|function|const) )", re.MULTILINE)
+SMALL = 60  # letters of a part that is written where it stands
 _STYLE = '<link rel="stylesheet" href="/page/studio.css">\n'
 _SCRIPT = '<script type="module" src="/page/main.js"></script>\n'
 
@@ -72,21 +73,41 @@ def bundled(main: str) -> str:
     return text
 
 
+class SharedParts:
+    """Lists and objects of answers, each kept once: `{"part": 7}` stands for the eighth. Layers of a network are alike,
+    and so are their nests, their code and their edges."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self._known: dict[str, int] = {}
+
+    def kept(self, value: Any) -> Any:
+        """What stands for a value in the file."""
+        if isinstance(value, dict):
+            value = {name: self.kept(one) for name, one in value.items()}
+        elif isinstance(value, list | tuple):
+            value = [self.kept(one) for one in value]
+        else:
+            return value
+        text = _json(value)
+        if len(text) < SMALL:
+            return value
+        if text not in self._known:
+            self._known[text] = len(self.parts)
+            self.parts.append(value)
+        return {"part": self._known[text]}
+
+
 def answers(workspace: Workspace, tell: Callable[[str], None] = lambda step: None) -> dict[str, Any]:
-    """Every answer by the key that the page asks with. Equal answers are kept once."""
-    values: list[Any] = []
-    known: dict[str, int] = {}
-    keys: dict[str, int] = {}
+    """Every answer by the key that the page asks with. What is the same in several of them is kept once."""
+    shared = SharedParts()
+    keys: dict[str, Any] = {}
     opened: dict[str, list[str]] = {}
 
     def keep(function: Callable[..., Any], **given: Any) -> Any:
         Command.of(function).check(given)
         found = function(workspace, **given)
-        text = _json(found)
-        if text not in known:
-            known[text] = len(values)
-            values.append(found)
-        keys[f"{function.__name__}|{_json(dict(sorted(given.items())))}"] = known[text]
+        keys[f"{function.__name__}|{_json(dict(sorted(given.items())))}"] = shared.kept(found)
         return found
 
     shown = keep(commands.overview, half="")
@@ -104,7 +125,7 @@ def answers(workspace: Workspace, tell: Callable[[str], None] = lambda step: Non
     keep(commands.stored)
     if not shown["halves"]:  # a training step has no script
         keep(commands.script)
-    return {"keys": keys, "values": values, "groups": opened}
+    return {"keys": keys, "parts": shared.parts, "groups": opened}
 
 
 def _keep_level(keep: Callable[..., Any], level: str, half: str) -> list[str]:
@@ -119,6 +140,7 @@ def _keep_level(keep: Callable[..., Any], level: str, half: str) -> list[str]:
 
 def _keep_nests(workspace: Workspace, keep: Callable[..., Any], half: str, tell: Callable[[str], None]) -> None:
     session = workspace.half(half)
+    prepared = frozenset(session.preparation.names)
     for edge in _pairs(session.edges(level) for level in session.levels):
         try:
             keep(commands.why_not, a=edge[0], b=edge[1], half=half)
@@ -128,7 +150,8 @@ def _keep_nests(workspace: Workspace, keep: Callable[..., Any], half: str, tell:
         if node.kind == "nest":
             tell(f"code of {node.name}")
             keep(commands.nest, name=node.name, half=half)
-            keep(commands.runners_up, name=node.name, half=half)
+            if node.name not in prepared:
+                keep(commands.runners_up, name=node.name, half=half)
 
 
 def _pairs(levels: Iterable[Iterable[Any]]) -> list[tuple[str, str]]:

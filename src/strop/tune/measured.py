@@ -50,9 +50,9 @@ def measure_program(
     ends: float | None,
     progress: Progress,
 ) -> Verdicts:
-    """Time the schedules that searches have found for nests of a program, and commit what is faster. Those that were
-    measured before, in another program, are left as they are."""
-    known = [one for one in searches if one.record is not None and one.record.source != MEASUREMENT]
+    """Time the schedules that searches have found for nests of a program, and commit what is faster. Nests that another
+    program has had measured in this run are left as they are."""
+    known = [one for one in searches if one.record is not None and not one.measured]
     nests = [_Measured(one, _worth_timing(one)) for one in known if one.group.calls_in(program)]
     variants = ProgramVariants(program.graph, program.stages, program.target, program.options)
     work = _Measuring(program, nests, variants, ends, progress)
@@ -65,7 +65,7 @@ def measure_program(
         passes = " ".join(map(str, one.best))
         record = replace(record, passes=passes, source=MEASUREMENT, ratio=one.ratio if passes else 1.0)
         database.put(record)
-        one.search.record = record
+        one.search.record, one.search.measured = record, True
     return Verdicts(
         {one.search.group.name: one.ratio for one in nests if one.best},
         {one.search.group.name: one.why for one in nests if not one.best},
@@ -77,9 +77,11 @@ def _numbered(one: _Measured, number: int) -> Passes:
 
 
 def _worth_timing(search: NestSearch) -> list[Passes]:
+    """What was kept before, and the best schedules of the search."""
     limit = HOPELESS * search.state.default
-    found = (parsed(one.passes) for one in search.state.best if one.cycles <= limit)
-    return [passes for passes in found if passes]
+    before = [search.record.passes] if search.record is not None and search.record.passes else []
+    texts = dict.fromkeys((*before, *(one.passes for one in search.state.best if one.cycles <= limit)))
+    return [passes for passes in map(parsed, texts) if passes]
 
 
 @dataclass

@@ -32,6 +32,7 @@ class NestSearch:
     state: SearchState = field(default_factory=SearchState)
     record: TuningRecord | None = None
     failed: str = ""
+    measured: bool = False  # in this run
     running: bool = False
     begun: float = 0.0
 
@@ -83,7 +84,7 @@ class Tuner:
         record, before = one.state.record(one.group.tuned), one.record
         if before is not None and before.source == MEASUREMENT:  # which stays, until it is measured again
             record = replace(record, passes=before.passes, source=MEASUREMENT, ratio=before.ratio)
-        self.database.put(record)
+        self.database.merge([record])  # another process may have come further with the same search
         one.record = record
 
     # ---- what people are told ----

@@ -81,7 +81,7 @@ export class CompareView {
   }
 
   numbers({ a, b, told }) {
-    const line = (label, name, format) => row([label, format(a[name]), format(b[name]), change(a[name], b[name], format)]);
+    const line = (label, name, format) => row([label, format(a[name]), format(b[name]), change(a[name], b[name], format)], { class: "numbers" });
     const code = (digest) => h("code", {}, digest.slice(0, 12));
     const heads = ["", { text: a.branch, number: true }, { text: b.branch, number: true }, { text: "difference", number: true }];
     const rows = [line("bytes moved", "bytes", bytes), line("predicted", "predicted_us", microseconds), line("measured", "measured_us", microseconds), line("arena", "arena_bytes", bytes), row(["object code", code(a.digest), code(b.digest), a.digest === b.digest ? "the same" : "another"], { class: "numbers" })];

@@ -14,6 +14,7 @@ export class Inspector {
   // what is known already is there when this returns; answers of the session come as they come
   show(selection, context) {
     this.element.scrollTop = 0;
+    this.element.classList.toggle("nothing", !selection);
     this.context = context;
     const number = ++this.shown;
     const fresh = () => number === this.shown;
@@ -90,7 +91,7 @@ export class Inspector {
       return;
     }
     const rows = [row(["computes", node.what]), row(["type", node.type]), row(["reads", bytes(node.bytes_read)]), row(["writes", bytes(node.bytes_written)])];
-    if (node.flop) rows.push(row(["computes", `${(node.flop / 1e6).toFixed(2)} MFLOP`]));
+    if (node.flop) rows.push(row(["arithmetic", `${(node.flop / 1e6).toFixed(2)} MFLOP`]));
     if (node.module) rows.push(row(["module", node.module]));
     for (const origin of node.origins.slice(0, 6)) rows.push(row(["from", h("code", {}, origin)]));
     const result = h("div", { id: "preview" });

@@ -84,9 +84,16 @@ export class ReportSource {
 
   async call(command, given = {}) {
     const key = keyOf(command, command === "graph" ? this.nearest(given) : given);
-    const at = this.answers.keys[key];
-    if (at === undefined) throw new Error(`this report does not hold \`${command}\` of that`);
-    return structuredClone(this.answers.values[at]);
+    if (!(key in this.answers.keys)) throw new Error(`this report does not hold \`${command}\` of that`);
+    return this.whole(this.answers.keys[key]);
+  }
+
+  // parts that several answers share are written once
+  whole(value) {
+    if (Array.isArray(value)) return value.map((one) => this.whole(one));
+    if (value === null || typeof value !== "object") return value;
+    if ("part" in value) return this.whole(this.answers.parts[value.part]);
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, this.whole(one)]));
   }
 
   // A report holds drawings with one path of groups open, with all open and with none: the one that was asked for last.
