@@ -2,18 +2,17 @@
 
     python benchmarks/training_memory.py                         # a table of all networks
     python benchmarks/training_memory.py bert_small --budgets    # five budgets: what is kept, how long a step takes
-    python benchmarks/training_memory.py bert_small vit_small --budgets --plot docs/training-memory.svg
+    python benchmarks/training_memory.py lstm bert_small --budgets --plot docs/training-memory.svg
 
-`peak` is the most that torch's allocator has handed out during forward and backward of a step, after two steps to warm
-up: activations, temporaries, arenas, pools and gradients, whoever holds them; parameters and inputs apart. `kept` is
-what forward saves for backward, parameters and inputs apart.
+`peak` is the most that is held during forward and backward of a step, after two steps to warm up: what torch's
+allocator has handed out (activations, temporaries, gradients), and what Strop holds from step to step (pools, arenas,
+packed weights); parameters and inputs apart. `kept` is what forward saves for backward, parameters and inputs apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,30 +21,54 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
-from torch.profiler import profile, record_function
+from torch.profiler import profile
 from training_networks import NETWORKS, Training, network
 
 from strop.core.journal import Journal
 from strop.core.options import Memory, Options
+from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
+from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step
 from strop.runtime.trainer import allowing_recurrence
 
 CONTENDERS = ("eager", "inductor", "fastest", "balanced")
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # between the least that a step can keep and what the fastest one keeps
 MB = 1e6
-_MARK = "measured step"
 
 
-def made(kind: str | int, training: Training) -> tuple[torch.nn.Module, Any]:
-    """A copy of the model, and what is called in its place."""
-    torch._dynamo.reset()
+class MeasuredBackend(Backend):
+    """A backend that knows the memory which its steps hold."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(Options.from_environment(memory=memory), Journal())
+        self.build_step = self._built
+        self.memories: list[StepMemory] = []
+        self.packed = 0
+
+    def _built(
+        self, half: Half, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal,
+        threads: int,
+    ) -> StepProgram:  # fmt: skip
+        made = build_step(half, graph, weights, memory, options, journal, threads)
+        self.memories += [] if memory in self.memories else [memory]
+        self.packed += sum(packed.bytes for packed in made.compiled.packed)
+        return made
+
+    @property
+    def held(self) -> int:
+        return self.packed + sum(memory.bytes for memory in self.memories)
+
+
+def made(kind: str | int, training: Training) -> tuple[torch.nn.Module, Any, MeasuredBackend | None]:
+    """A copy of the model, what is called in its place, and who holds memory between steps."""
     model = copy.deepcopy(training.model)
     if kind == "eager":
-        return model, model
+        return model, model, None
     if kind == "inductor":
-        return model, torch.compile(model)
+        return model, torch.compile(model), None
     memory: Memory = kind  # type: ignore[assignment]
-    return model, torch.compile(model, backend=Backend(Options.from_environment(memory=memory), Journal()))
+    backend = MeasuredBackend(memory)
+    return model, torch.compile(model, backend=backend), backend
 
 
 def run(model: torch.nn.Module, forward: Any, training: Training) -> None:
@@ -54,27 +77,18 @@ def run(model: torch.nn.Module, forward: Any, training: Training) -> None:
     model.zero_grad()
 
 
-def peak(kind: str | int, name: str) -> int:
-    """Bytes beside parameters and inputs; in a process of its own, where nothing else was allocated."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_peak, (kind, name))
-
-
-def _peak(kind: str | int, name: str) -> int:
-    torch.set_num_threads(1)
-    training = network(name)
-    with profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as measured:
-        model, forward = made(kind, training)
-        with allowing_recurrence():
-            run(model, forward, training)
+def peak(kind: str | int, training: Training) -> int:
+    """The most bytes that a step holds at a time, parameters and inputs apart."""
+    model, forward, backend = made(kind, training)
+    with allowing_recurrence():
         run(model, forward, training)
-        with record_function(_MARK):
-            run(model, forward, training)
-    events = sorted(_flat(measured.profiler.kineto_results.experimental_event_tree()), key=_start)
-    first = next(event for event in events if event.name == _MARK)
-    totals = [e.typed[1].total_allocated for e in events if e.name == "[memory]" and _start(e) >= _start(first)]
-    own = sum(t.nbytes for t in (*model.parameters(), *model.buffers()))  # a copy, made while allocations were recorded
-    return int(max(totals) - own)
+    run(model, forward, training)
+    with profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as traced:
+        run(model, forward, training)
+    events = sorted(_flat(traced.profiler.kineto_results.experimental_event_tree()), key=lambda e: e.start_time_ns)
+    totals = [(e.typed[1].total_allocated, e.typed[1].alloc_size) for e in events if e.name == "[memory]"]
+    before = totals[0][0] - totals[0][1]
+    return int(max(total for total, _ in totals) - before) + (backend.held if backend is not None else 0)
 
 
 def _flat(events: Sequence[Any]) -> Iterator[Any]:
@@ -83,15 +97,15 @@ def _flat(events: Sequence[Any]) -> Iterator[Any]:
         yield from _flat(event.children)
 
 
-def _start(event: Any) -> int:
-    return int(event.start_time_ns)
-
-
 def kept(kind: str | int, training: Training) -> int:
     """Bytes that forward saves for backward, parameters, buffers and inputs apart."""
-    model, forward = made(kind, training)
+    model, forward, _ = made(kind, training)
     with allowing_recurrence():
         run(model, forward, training)
+    return saved_by(model, forward, training)
+
+
+def saved_by(model: torch.nn.Module, forward: Any, training: Training) -> int:
     given = {t.untyped_storage().data_ptr() for t in (*training.inputs, *model.parameters(), *model.buffers())}
     saved: dict[int, int] = {}
 
@@ -106,20 +120,20 @@ def kept(kind: str | int, training: Training) -> int:
     return sum(size for address, size in saved.items() if address not in given)
 
 
-def times(kinds: Sequence[str | int], training: Training, rounds: int) -> dict[str | int, float]:
-    """Milliseconds of forward and backward: the least, in turns."""
-    pairs = {kind: made(kind, training) for kind in kinds}
-    for model, forward in pairs.values():
+def measured(kinds: Sequence[str | int], training: Training, rounds: int) -> list[tuple[int, float]]:
+    """For each contender the bytes that it keeps, and the least milliseconds of forward and backward, in turns."""
+    pairs = [made(kind, training)[:2] for kind in kinds]
+    for model, forward in pairs:
         with allowing_recurrence():
             run(model, forward, training)
         run(model, forward, training)
-    taken: dict[str | int, list[float]] = {kind: [] for kind in kinds}
+    taken = [float("inf")] * len(pairs)
     for _ in range(rounds):
-        for kind, (model, forward) in pairs.items():
+        for place, (model, forward) in enumerate(pairs):
             start = time.process_time()
             run(model, forward, training)
-            taken[kind].append(1e3 * (time.process_time() - start))
-    return {kind: min(each) for kind, each in taken.items()}
+            taken[place] = min(taken[place], 1e3 * (time.process_time() - start))
+    return [(saved_by(*pair, training), least) for pair, least in zip(pairs, taken)]
 
 
 def budgets(training: Training) -> list[int]:
@@ -132,7 +146,7 @@ def _least(training: Training) -> int:
     """The refusal of a budget of nothing says what would have been possible."""
     from torch._dynamo.exc import BackendCompilerFailed
 
-    model, forward = made(1, training)
+    model, forward, _ = made(1, training)
     try:
         with allowing_recurrence():
             run(model, forward, training)
@@ -146,6 +160,7 @@ def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
     print("| network, MB | " + " | ".join(f"{kind}: peak | kept" for kind in kinds) + " |")
     print("| --- |" + " --- | --- |" * len(kinds))
     for name in names:
+        torch._dynamo.reset()
         training = network(name)
         recurrent = any(isinstance(part, torch.nn.RNNBase) for part in training.model.modules())
         cells = []
@@ -153,24 +168,23 @@ def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
             if kind == "inductor" and recurrent:
                 cells.append("– | –")
                 continue
-            cells.append(f"{peak(kind, name) / MB:.1f} | {kept(kind, training) / MB:.1f}")
+            cells.append(f"{peak(kind, training) / MB:.1f} | {kept(kind, training) / MB:.1f}")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 def print_budgets(names: Sequence[str], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    print("| network | budget, MB | kept, MB | peak, MB | step, ms | slower than the fastest |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| network | budget, MB | kept, MB | step, ms | beside the fastest |")
+    print("| --- | --- | --- | --- | --- |")
     found: dict[str, list[tuple[float, float]]] = {}
     for name in names:
+        torch._dynamo.reset()
         training = network(name)
         settings: list[str | int] = ["fastest", *budgets(training)]
-        taken = times(settings, training, rounds)
-        for setting in settings:
-            held = kept(setting, training)
-            ratio = taken[setting] / taken["fastest"]
+        rows = measured(settings, training, rounds)
+        for setting, (held, taken) in zip(settings, rows):
             told = setting if isinstance(setting, str) else f"{setting / MB:.2f}"
-            print(f"| {name} | {told} | {held / MB:.2f} | {peak(setting, name) / MB:.1f} | {taken[setting]:.1f} | "
-                  f"{ratio - 1:+.1%} |", flush=True)  # fmt: skip
+            ratio = taken / rows[0][1]
+            print(f"| {name} | {told} | {held / MB:.2f} | {taken:.1f} | {ratio - 1:+.1%} |", flush=True)
             found.setdefault(name, []).append((held / MB, ratio))
     return found
 

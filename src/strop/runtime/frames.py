@@ -59,6 +59,11 @@ class Arenas:
     def give_back(self, arena: tuple[Tensor, int, int]) -> None:
         self._unused.append(arena)
 
+    @property
+    def bytes(self) -> int:
+        """Of the arenas that no call is using."""
+        return sum(size for _, _, size in self._unused)
+
 
 class CallFrame:
     """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""

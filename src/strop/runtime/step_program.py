@@ -36,6 +36,11 @@ class StepMemory:
     tensors: TensorPool = field(default_factory=TensorPool)
     arenas: Arenas = field(default_factory=Arenas)
 
+    @property
+    def bytes(self) -> int:
+        """What stays between two steps, packed weights apart."""
+        return self.tensors.bytes + self.arenas.bytes
+
 
 Half = Literal["forward", "backward"]
 
@@ -51,14 +56,16 @@ def build_step(
 ) -> StepProgram:
     """Compile one half of a training step; `weights` are the places of parameters among the graph's inputs."""
     packed = worth_packing(graph, weights, target_for(options))
-    compiled = compiled_for(with_params(graph, packed), options, journal, threads)
+    backward = half == "backward"
+    ordered = last_first(graph) if backward else graph
+    compiled = compiled_for(with_params(ordered, packed), options, journal, threads)
 
     def direct() -> StepProgram:
         journal.add("fallback", "numerics", NOT_FINITE)
         return build_step(half, graph, weights, memory, options.direct, journal, threads)
 
     with journal.step("load"):
-        return StepProgram(compiled, options, packed, memory, direct)
+        return StepProgram(compiled, options, packed, memory, direct, last_first=backward)
 
 
 class StepProgram(NativeProgram):
@@ -71,8 +78,10 @@ class StepProgram(NativeProgram):
         params: Sequence[int],
         memory: StepMemory,
         direct: Callable[[], NativeProgram] | None = None,
+        last_first: bool = False,
     ) -> None:
         super().__init__(compiled, options, direct, memory.arenas)
+        self._last_first = last_first
         others = [i for i in range(len(compiled.inputs) + len(params)) if i not in set(params)]
         constants = len(compiled.params) - len(params)
         self._params = tuple(zip(params, compiled.params[constants:]))
@@ -112,6 +121,8 @@ class StepProgram(NativeProgram):
             bound = BoundTensors({**params, **dict(self._constants)}, {}, [])
             given = [inputs[place] for place, _ in self._inputs[: len(self.compiled.inputs)]]
             results = self._run_steps(frame, bound, given, made)
+        if self._last_first:
+            results = results[::-1]
         if self._memory.done(frame):
             return results
         if generator is not None:
@@ -125,6 +136,15 @@ class StepProgram(NativeProgram):
         frame.wanted = array("B", [1] * max(len(compiled.sections), 1))
         frame.slots[compiled.slots - 1] = frame.wanted.buffer_info()[0]
         frame.bind(BoundTensors({}, {compiled.packed[i].slot: (held, at) for i, at in addresses.items()}, []))
+
+
+def last_first(graph: Graph) -> Graph:
+    """The graph with its outputs in reverse order, in which their nodes are computed.
+
+    Gradients are asked for in the order of the parameters, and backward reaches the last ones first: in that order a
+    layer's weight gradient is computed while the gradient that it is made of is at hand.
+    """
+    return replace(graph, outputs=graph.outputs[::-1])
 
 
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:

@@ -1,0 +1,34 @@
+"""Programs of training steps: the order of backward and the memory that it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from strop.core.journal import Journal
+from strop.core.options import Options
+from strop.runtime.dynamo import Backend
+from strop.runtime.step_program import StepMemory
+
+
+def arena(depth: int) -> int:
+    """Bytes of temporaries in a step of so many layers."""
+    torch._dynamo.reset()
+    backend, memories = Backend(Options(), Journal()), list[StepMemory]()
+    build = backend.build_step
+
+    def built(*given: Any) -> Any:
+        memories.extend(each for each in given if isinstance(each, StepMemory))
+        return build(*given)
+
+    backend.build_step = built
+    layers = [layer for _ in range(depth) for layer in (nn.Linear(64, 64), nn.Tanh())]
+    torch.compile(nn.Sequential(*layers), backend=backend)(torch.randn(512, 64)).sum().backward()
+    return memories[0].arenas.bytes
+
+
+def test_temporaries_of_backward_do_not_grow_with_the_number_of_layers() -> None:
+    """A layer's weight gradient is computed as soon as the gradient of its result is there, which can then go."""
+    assert 0 < arena(12) <= 1.5 * arena(4)
