@@ -22,8 +22,8 @@ Emit = Callable[[CodeBlock, tuple[str, ...]], str]
 class Compiled:
     """`emit(block, names)` applied to whole arrays, `lanes` elements at a time; the length must be a multiple."""
 
-    def __init__(self, emit: Emit, sources: tuple[str, ...], target: str, lanes: int) -> None:
-        names = Names()
+    def __init__(self, emit: Emit, sources: tuple[str, ...], target: str, lanes: int, fused: bool = True) -> None:
+        names = Names(fused)
         block = CodeBlock(names)
         step = lanes or 1
         loaded = []

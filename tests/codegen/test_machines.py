@@ -15,8 +15,10 @@ from torch.nn import functional as F
 from codegen.machines import runnable
 from strop.core.journal import Journal
 from strop.core.options import Options
-from strop.driver.pipeline import EMULATED, run_stages
+from strop.driver.pipeline import EMULATED, assembly, run_stages
 from strop.loops.calls import Call
+from strop.loops.index import Var, index_of
+from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store
 from strop.schedule import default
 from strop.schedule.program import Plan
 from strop.session import Session
@@ -117,6 +119,32 @@ def assert_equals_eager(network: str, target: str, threads: int) -> None:
 @pytest.mark.parametrize("target", FEW)
 def test_a_plan_for_another_machine_computes_the_same(target: str, network: str) -> None:
     assert_equals_eager(network, target, 1)
+
+
+@pytest.mark.parametrize("network", ["functions", "products", "attention"])
+def test_a_cpu_without_fused_products_calls_no_function_for_them(network: str) -> None:
+    make, example = NETWORKS[network]
+    target = Target.find("x86-64")
+    session = Session(make().eval(), (example(),), options=Options(cache=False, target=runnable("x86-64")), threads=1)
+    for call in session.plan.steps:
+        assert isinstance(call, Call)
+        assert "fma" not in assembly(call.nest, target)
+
+
+def test_bytes_are_multiplied_by_the_instructions_that_a_machine_has() -> None:
+    x, w = Buffer("x", "i32", (4, 8)), Buffer("w", "i32", (8, 16))
+    out = Buffer("out", "i32", (4, 16))
+    i, k, j = Var("i", 4), Var("k", 8), Var("j", 16)
+    product = Apply("dot4", (Load(x, (index_of(i), index_of(k))), Load(w, (index_of(k), index_of(j)))), "i32")
+    loops = (Loop(i), Loop(k, "reduce"), Loop(j, mode="vector"))
+    nest = Nest(loops, (Store(out, (index_of(i), index_of(j)), product, "sum"),), name="bytes")
+    for name, instruction in (
+        ("znver4", "vpdpbusd"),
+        ("znver3", "vpmaddwd"),
+        ("neoverse-n1", "sdot"),
+        ("neoverse-v1", "usdot"),
+    ):
+        assert f"\t{instruction}\t" in assembly(nest, Target.find(name))
 
 
 @pytest.mark.slow

@@ -38,6 +38,16 @@ def test_what_is_computed_on_the_way_is_too():
     same(lambda x, y: x.permute(0, 2, 1) + y, torch.randn(1, 18, 35), torch.randn(1, 35, 18))
 
 
+@pytest.mark.parametrize("width", [33, 40, 49, 70])
+@pytest.mark.parametrize("depth", [5, 16, 23])
+def test_rows_past_the_end_of_a_matrix_are_left_out(width, depth):
+    """Packing a weight whose rows are no whole panels: squares are turned whose last rows are not there."""
+    model, x = nn.Linear(depth, width, bias=False), torch.randn(64, depth).round()
+    with torch.no_grad():
+        model.weight.copy_(torch.arange(width * depth).reshape(width, depth) % 101)
+        torch.testing.assert_close(strop.compile(model, (x,), cache=False)(x), model(x), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_rows_become_columns(lanes, dtype, monkeypatch):

@@ -65,7 +65,15 @@ def test_numerics_says_where_an_algorithm_may_be_used_and_a_switch_goes_before_i
     assert [name for name in ALGORITHMS if Options().use(name) != "never"] == ["winograd"]
     assert Options().use("winograd") == "checked"
     assert Options(winograd=True, numerics="exact").use("winograd") == "always"
+    assert Options.from_environment({"STROP_WINOGRAD": "small"}).use("winograd") == "small"
     assert Options(strassen=False, numerics="fast").use("strassen") == "never"
+
+
+def test_gradients_get_the_smallest_tiles_of_winograd_unless_it_is_switched_off():
+    assert {name: Options().for_gradients.use(name) for name in PRODUCTS} == dict.fromkeys(PRODUCTS, "never")
+    for numerics, use in (("default", "small"), ("fast", "small"), ("exact", "never")):
+        assert Options(numerics=numerics).for_gradients.use("winograd") == use
+    assert Options(winograd=False).for_gradients.use("winograd") == "never"
 
 
 def test_torchs_precision_of_matrix_products_allows_their_algorithms_unless_the_options_say_otherwise():

@@ -27,7 +27,6 @@ from strop.schedule.default import schedule
 from strop.schedule.explain import explain
 from strop.schedule.sampling import sample
 from strop.target.description import TARGETS, Target
-from strop.target.ports import PORTS
 
 ZEN4, ZEN3 = Target.find("znver4"), Target.find("znver3")
 
@@ -83,13 +82,13 @@ def tiled(rows: int, vectors: int, target: Target = ZEN4, depth: int = 64) -> Ne
 
 
 def test_loops_of_the_assembly_get_the_trip_counts_of_the_nest():
-    code = analyse(X86, [(0, 7), (1, 640)], PORTS["znver3"])
+    code = analyse(X86, [(0, 7), (1, 640)], TARGETS["znver3"].ports)
     assert [loop.trips for loop in code.inside] == [7]
     assert [loop.trips for loop in code.inside[0].inside] == [640]
 
 
 def test_instructions_are_classed_and_counted():
-    inner = analyse(X86, [(0, 7), (1, 640)], PORTS["znver3"]).inside[0].inside[0]
+    inner = analyse(X86, [(0, 7), (1, 640)], TARGETS["znver3"].ports).inside[0].inside[0]
     assert inner.counts["fma"] == 2
     assert inner.counts["load"] == 3
     assert inner.spills == 1
@@ -99,7 +98,7 @@ def test_instructions_are_classed_and_counted():
 
 def test_short_loops_are_followed_with_what_is_around_them():
     """Three steps of a sum take as long as they wait for each other, but the next sum need not wait for this one."""
-    outer = analyse(X86, [(0, 700), (1, 3)], PORTS["znver3"]).inside[0]
+    outer = analyse(X86, [(0, 700), (1, 3)], TARGETS["znver3"].ports).inside[0]
     assert outer.whole
     assert outer.inside[0].cycles == 0
     assert 3 < outer.cycles < 3 * 4
@@ -116,14 +115,14 @@ def test_products_wait_for_stores_where_sums_do_not():
     def cycles(operation):
         work = [x86(f"{operation}\t%ymm14, %ymm15, %ymm{i % 10}") for i in range(40)]
         stores = [x86(f"vmovups\t%ymm13, {32 * i}(%rsi)") for i in range(20)]
-        return pace([*work, *stores], PORTS["znver3"]).cycles
+        return pace([*work, *stores], TARGETS["znver3"].ports).cycles
 
     assert cycles("vfmadd231ps") == pytest.approx(40, rel=0.05)
     assert cycles("vaddps") == pytest.approx(20, rel=0.05)
 
 
 def test_arm_is_read_too():
-    code = analyse(ARM, [(0, 1000)], PORTS["neoverse-n1"])
+    code = analyse(ARM, [(0, 1000)], TARGETS["neoverse-n1"].ports)
     loop = code.inside[0]
     assert (loop.trips, loop.counts["fma"], loop.counts["load"]) == (1000, 2, 2)
     assert loop.chain == pytest.approx(4)

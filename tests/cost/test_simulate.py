@@ -6,9 +6,14 @@ import pytest
 
 from strop.cost.instructions import aarch64, x86
 from strop.cost.simulate import fetches, pace, passes, slots
-from strop.target.ports import PORTS
+from strop.target.description import TARGETS
 
-ZEN3, ZEN4, SKYLAKE, N1 = PORTS["znver3"], PORTS["znver4"], PORTS["skylake-avx512"], PORTS["neoverse-n1"]
+ZEN3, ZEN4, SKYLAKE, N1 = (
+    TARGETS["znver3"].ports,
+    TARGETS["znver4"].ports,
+    TARGETS["skylake-avx512"].ports,
+    TARGETS["neoverse-n1"].ports,
+)
 
 
 def code(*lines: str, read=x86):

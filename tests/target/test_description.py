@@ -49,7 +49,7 @@ def test_descriptions_are_plausible(name):
     assert target.l1 < target.l2 and target.lanes("f32") * 4 == target.vector_bytes
     assert target.lanes("f64") * 2 == target.lanes("f32")
     assert list(target.bandwidth) == sorted(target.bandwidth, reverse=True)
-    assert 20 <= target.peak_gflops <= 300
+    assert 10 <= target.peak_gflops <= 300
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -58,7 +58,7 @@ def test_an_unknown_name_lists_the_known_ones():
     assert "znver3" in caught.value.help
 
 
-AVX2, AVX512 = "+avx2,+fma", "+avx2,+fma,+avx512f,+avx512bw,+avx512vl"
+AVX2, AVX512 = (",".join(f"+{name}" for name in TARGETS[cpu].provides) for cpu in ("znver3", "znver4"))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,7 @@ AVX2, AVX512 = "+avx2,+fma", "+avx2,+fma,+avx512f,+avx512bw,+avx512vl"
         ("znver4", AVX2, False),
         ("znver4", AVX512, True),
         ("haswell", "+sse2", False),
+        ("znver4", AVX512.replace("+avx512vbmi,", ""), False),  # LLVM shuffles bytes with it
         ("neoverse-n1", AVX512, False),
     ],
 )

@@ -15,9 +15,9 @@ from strop.codegen.addresses import Addresses
 from strop.codegen.builder import CONVERTED, MEMORY, SSAValue, constant, stored, type_of
 from strop.codegen.frame import Chunk
 from strop.codegen.lane_indices import LaneIndices, has_indirect
-from strop.codegen.thread_team import OUT_OF_RANGE
 from strop.codegen.transpose import columns
 from strop.core.dtypes import SIZES
+from strop.core.runtime_table import OUT_OF_RANGE
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Guard, Load
 
@@ -78,6 +78,8 @@ class Access(Addresses):
                 or self._turned_load(load, stride, chunk)
                 or self._strided_load(load.buffer, offset, stride, chunk)
             )
+        if stride is not None and (turned := self._turned_load(load, stride, chunk)) is not None:
+            return turned
         if not load.guards and (found := self._shuffled_load(load.buffer, load.offset, chunk)) is not None:
             return found
         return SSAValue(self._gather(load.buffer, load.offset, mask, chunk, other), load.dtype, lanes)
@@ -196,6 +198,8 @@ class Access(Addresses):
         across = next((v for v in frame.unrolled if load.offset.coefficient(v) == 1), None)
         if across is None or buffer.dtype == "bool" or not self._reusable(buffer):
             return None
+        if load.guards and (frame.strip or buffer.size < lanes or any(across in g.index.vars for g in load.guards)):
+            return None
         position = frame.bound[across]
         assert isinstance(position, int)
         column = position % lanes
@@ -203,16 +207,41 @@ class Access(Addresses):
         if count < FEWEST_TURNED:
             return None
         corner = frame.settle(load.offset) - column
-        key = ("turned", buffer, corner, stride, chunk.active, lanes)
+        key = ("turned", buffer, corner, stride, chunk.active, lanes, load.guards, load.other)
         if frame.find((*key, column)) is None:
             row = Chunk(chunk.var, 0, lanes, count)
-            rows = [self._vector_load(buffer, corner + i * stride, row).name for i in range(chunk.active)]
-            rows += ["poison"] * (lanes - chunk.active)
-            turned = columns(frame.code, rows, buffer.dtype)
+            places = [corner + i * stride for i in range(chunk.active)]
+            if load.guards:
+                turned = self._guarded_square(load, places, row, chunk)
+            else:
+                turned = self._square(buffer, [self._vector_load(buffer, place, row).name for place in places], lanes)
             frame.scope.values.update({(*key, i): name for i, name in enumerate(turned)})
         found = frame.find((*key, column))
         assert found is not None
         return SSAValue(found, buffer.dtype, lanes)
+
+    def _square(self, buffer: Buffer, rows: list[str], lanes: int) -> list[str]:
+        return columns(self.frame.code, [*rows, *("poison" for _ in range(lanes - len(rows)))], buffer.dtype)
+
+    def _guarded_square(self, load: Load, places: list[Index], row: Chunk, chunk: Chunk) -> list[str]:
+        """The columns of a square some of whose rows are not there: for those, others are read and left out."""
+        code, buffer, lanes = self.frame.code, load.buffer, chunk.lanes
+        held = self.indices.mask(load.guards, chunk)
+        part = self.indices.lane_mask(row)
+        nothing = stored(buffer.dtype, 0, lanes)
+        rows = []
+        for lane, place in enumerate(places):
+            there = code.let(f"extractelement <{lanes} x i1> {held}, i64 {lane}")
+            start = self.pointers[self.own(buffer)]
+            pointer = code.let(f"select i1 {there}, ptr {self.pointer(buffer, place)}, ptr {start}")
+            whole = row.active == lanes
+            rows.append(
+                self._read(buffer, pointer, lanes)
+                if whole
+                else self._masked_load(buffer, pointer, part, lanes, nothing)
+            )
+        other = constant(buffer.dtype, load.other, lanes)
+        return [code.select(held, one, other, buffer.dtype, lanes) for one in self._square(buffer, rows, lanes)]
 
     def _shuffled_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> SSAValue | None:
         """Lanes that read here and there within one vector, always in the same pattern: load it whole and shuffle."""

@@ -119,7 +119,30 @@ Operand = RegisterTerm | float | int | bool
 
 
 def fma(a: RegisterTerm, b: Operand, c: Operand) -> RegisterTerm:
-    return a.call("llvm.fma", b, c)
+    """a·b + c where the product has to be exact. Without an instruction for it, f32 is computed in f64, which holds
+    the product exactly; in f64 the product is taken apart (Veltkamp, Dekker), and what its rounding lost is added."""
+    if a.b.names.fused:
+        return a.call("llvm.fma", b, c)
+    if a.dtype == "f32":
+        x, y, z = (one.convert("fpext", "f64") for one in (a, a.lift(b), a.lift(c)))
+        return (x * y + z).convert("fptrunc", "f32")
+    product = a * b
+    high, low = _halves(a)
+    other_high, other_low = _halves(a.lift(b))
+    lost = ((high * other_high - product) + high * other_low + low * other_high) + low * other_low
+    return (product + c) + lost
+
+
+def mul_add(a: RegisterTerm, b: Operand, c: Operand) -> RegisterTerm:
+    """a·b + c where a rounded product will do; one instruction where there is one."""
+    return a.call("llvm.fma", b, c) if a.b.names.fused else a * b + c
+
+
+def _halves(x: RegisterTerm) -> tuple[RegisterTerm, RegisterTerm]:
+    """An f64 as two numbers of 26 bits, whose products are exact."""
+    far = x * (2.0**27 + 1)
+    high = far - (far - x)
+    return high, x - high
 
 
 def select(condition: RegisterTerm, a: RegisterTerm, b: Operand) -> RegisterTerm:
@@ -141,7 +164,7 @@ def polynomial(x: RegisterTerm, coefficients: tuple[float, ...]) -> RegisterTerm
     """Horner's rule, coefficients from the lowest power on."""
     total = x.lift(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        total = fma(total, x, coefficient)
+        total = mul_add(total, x, coefficient)
     return total
 
 

@@ -67,10 +67,13 @@ def stored(dtype: str, value: float | int | bool, lanes: int = 0) -> str:
 
 
 class Names:
-    """Fresh SSA names and labels, and the intrinsics that a function has used."""
+    """Fresh SSA names and labels, the intrinsics that a function has used, and whether the machine multiplies and adds
+    in one instruction."""
 
-    def __init__(self) -> None:
+    def __init__(self, fused: bool = True) -> None:
         self.count = 0
+        self.fused = fused
+        self.location = ""  # what is written behind each instruction: see `codegen/locations.py`
         self.declared: dict[str, None] = {}
 
     def fresh(self, prefix: str = "v") -> str:
@@ -90,12 +93,12 @@ class CodeBlock:
         self.lines: list[str] = []
 
     def emit(self, text: str) -> None:
-        self.lines.append("  " + text)
+        self.lines.append(f"  {text}{self.names.location}")
 
     def let(self, text: str) -> str:
         """`%fresh = text`"""
         name = self.names.fresh()
-        self.lines.append(f"  {name} = {text}")
+        self.lines.append(f"  {name} = {text}{self.names.location}")
         return name
 
     def op(self, opcode: str, dtype: str, lanes: int, *args: str) -> str:

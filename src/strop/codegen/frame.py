@@ -7,7 +7,7 @@ is emitted, and no optimisation pass is needed for it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -53,8 +53,8 @@ class Expanded:
 class Frame:
     """Names, scopes and bindings of one LLVM function."""
 
-    def __init__(self) -> None:
-        self.names = Names()
+    def __init__(self, fused: bool = True) -> None:
+        self.names = Names(fused)
         self.blocks: list[CodeBlock] = []
         self.scopes: list[LoopScope] = []
         self.bound: dict[Var, int | str] = {}
@@ -113,6 +113,13 @@ class Frame:
             if found is not None:
                 return found
         return None
+
+    def once(self, key: Hashable, make: Callable[[], str]) -> str:
+        """A value that is emitted once in this scope and those inside."""
+        found = self.find(key)
+        if found is None:
+            found = self.scope.values[key] = make()
+        return found
 
     # ---- indices ----
 

@@ -87,6 +87,22 @@ CODES: dict[str, Explanation] = {
         "calling it failed, or it registers a name that is taken. Nothing of it is registered; everything else works. "
         "The message names the package and the reason. Mend or remove the package, or set STROP_EXTENSIONS=0.",
     ),
+    "STR014": Explanation(
+        "an operation was cancelled",
+        "`Session.cancel()` was called while the session planned, compiled, measured or checked. The session, its "
+        "module and its history are as they were before the operation; do it again when you like.",
+    ),
+    "STR020": Explanation(
+        "the studio cannot answer a message",
+        "A message over the WebSocket of the studio is not a request, names an unknown command, lacks an argument "
+        "or has one of another kind, is too long, or comes too fast. The page of the studio sends none of these; "
+        "programs that speak to it find the form in `studio/messages.py`. Nothing was changed.",
+    ),
+    "STR021": Explanation(
+        "a command of the studio failed",
+        "Something in Strop raised an exception that is no answer to the request: a bug. The terminal in which the "
+        "studio runs has the traceback. The studio goes on.",
+    ),
     "STR101": Explanation(
         "the model cannot be exported",
         "`torch.export` could not turn the model into one graph, most often because Python code branches on the "
@@ -231,8 +247,9 @@ CODES: dict[str, Explanation] = {
     ),
     "STR402": Explanation(
         "unknown target",
-        "The CPU named is not among the descriptions that Strop ships. `strop doctor` prints the name of this "
-        "machine's; the message lists the known ones.",
+        "The CPU named is not among the descriptions that Strop ships, nor in a folder that STROP_TARGETS lists; or "
+        "code for it does not run on this machine. `strop targets` lists the known ones, `strop doctor` prints the "
+        "name of this machine's. A description of your own may be given as a file: `--target mine.toml`.",
     ),
     "STR403": Explanation(
         "a runtime symbol is missing",
@@ -259,6 +276,18 @@ CODES: dict[str, Explanation] = {
         "fused already has its settings. The message says which of these it is. What a fused optimizer cannot update "
         "natively, such as float64 parameters, is no error: PyTorch's own step updates it, and `optimizer.journal` "
         "says so.",
+    ),
+    "STR407": Explanation(
+        "a description of a CPU is wrong",
+        "A TOML file that describes a CPU lacks a number, has one that no machine has, or says something that Strop "
+        "does not know. The message names the line. docs/targets.md explains every entry; `strop targets show NAME` "
+        'prints a description that works, and `like = "NAME"` in a file takes from it what the file does not say.',
+    ),
+    "STR408": Explanation(
+        "the model cannot be put into a file",
+        "`strop compile MODEL -o model.strop` writes programs that run without PyTorch. What only PyTorch can do is "
+        "refused: operators that run through ATen kernels (the message names them; docs/library-nodes.md says why), "
+        "models that write to their own buffers or inputs, results that are inputs themselves, random numbers.",
     ),
     "STR501": Explanation(
         "a cache entry is damaged",
@@ -296,6 +325,18 @@ CODES: dict[str, Explanation] = {
         "Work that is spread over processes or over a Ray cluster could not be done: the cluster was not found at the "
         "address, Ray is not installed (`pip install strop[scale]`), or a task ended its process several times. The "
         "message says which. What other tasks have finished is kept; the same command goes on from there.",
+    ),
+    "STR507": Explanation(
+        "not a model file",
+        "The file is something else, is damaged, was written by another version of Strop, or holds values that "
+        "contradict each other (a weight outside of the file, a slot that does not exist). Nothing of it was executed. "
+        "The message names the first fault. Compile the model again.",
+    ),
+    "STR508": Explanation(
+        "this machine cannot run the model file",
+        "A model file holds code for one or several CPUs, each with the features (instruction sets) that it may use. "
+        "This machine lacks some of every one of them, or is of another architecture. Compile the model for this CPU "
+        "too: `--target` may be given several times, and the best one is chosen when the file is loaded.",
     ),
     "STR601": Explanation(
         "the outputs differ from eager",

@@ -27,8 +27,9 @@ Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 Numerics = Literal["default", "exact", "fast"]
 #: what a training step keeps between forward and backward: what is fastest, the least that costs little time, or bytes
 Memory = Literal["fastest", "balanced"] | int
-#: where an algorithm may be used: nowhere, where an analysis of the graph allows it, or wherever it is faster
-Use = Literal["never", "checked", "always"]
+#: where an algorithm may be used: nowhere, with the smallest tiles only (whose error is that of the direct algorithm),
+#: where an analysis of the graph allows it, or wherever it is faster
+Use = Literal["never", "small", "checked", "always"]
 
 #: algorithms that compute something else than the sums that the operator is defined by → where each numerics uses them
 ALGORITHMS: Mapping[str, Mapping[Numerics, Use]] = {
@@ -51,7 +52,8 @@ class Options:
     threads: int | None = None  #: None: as many as torch uses at the time of the call
     pack: bool = True  #: prepack weights at compile time; False keeps memory at the size of the parameters
     numerics: Numerics | None = None  #: which algorithms may be used; None: default, or what torch's precision says
-    winograd: bool | None = None  #: use Winograd's convolution wherever it is faster, or never; None: as numerics says
+    #: use Winograd's convolution wherever it is faster, with its smallest tiles only, or never; None: as numerics says
+    winograd: bool | Literal["small"] | None = None
     strassen: bool | None = None  #: the same for Strassen's matrix product
     pairs: bool | None = None  #: the same for Winograd's inner product
     compact: bool | None = None  #: the same for weights of 24 bits
@@ -89,7 +91,9 @@ class Options:
             raise Problem("STR001", f"partition must be the text of passes, got {self.partition!r}",
                           help='partition="keep{value=layer1.relu}"')  # fmt: skip
         for name in ALGORITHMS:
-            if not isinstance(getattr(self, name), bool | None):
+            if (name, getattr(self, name)) != ("winograd", "small") and not isinstance(
+                getattr(self, name), bool | None
+            ):
                 raise Problem("STR001", f"{name} must be True, False or None, got {getattr(self, name)!r}")
 
     @classmethod
@@ -106,7 +110,8 @@ class Options:
                 found[name] = _integer(f"STROP_{name.upper()}", text)
         for name in ("pack", *ALGORITHMS, "strips", "check", "release", "tuned"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
-                found[name] = _switch(f"STROP_{name.upper()}", text)
+                small = (name, text) == ("winograd", "small")
+                found[name] = text if small else _switch(f"STROP_{name.upper()}", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
         if text := environ.get("STROP_MEMORY", ""):
@@ -131,7 +136,9 @@ class Options:
 
     def use(self, algorithm: str) -> Use:
         """Where an algorithm may be used: a switch of its own goes before what `numerics` says."""
-        switch: bool | None = getattr(self, algorithm)
+        switch: bool | Literal["small"] | None = getattr(self, algorithm)
+        if switch == "small":
+            return "small"
         if switch is not None:
             return "always" if switch else "never"
         use = ALGORITHMS[algorithm][self.numerics or "default"]
@@ -143,6 +150,11 @@ class Options:
         """The same with direct algorithms only: the sums by which operators are defined."""
         switches: dict[str, Any] = dict.fromkeys(ALGORITHMS, False)
         return replace(self, **switches)
+
+    @property
+    def for_gradients(self) -> Options:
+        """The same with algorithms whose error gradients stand: as large as the error of the direct ones."""
+        return replace(self.direct, winograd=False if self.use("winograd") == "never" else "small")
 
     def under(self, precision: str) -> Options:
         """These options under `torch.set_float32_matmul_precision`: "high" and "medium" allow every algorithm for

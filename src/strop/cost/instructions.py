@@ -216,7 +216,7 @@ def _split(text: str) -> list[str]:
 _ARM_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
-        (r"fn?ml[as]|fn?madd|fn?msub", "fma"),
+        (r"fn?ml[as]|fn?madd|fn?msub|us?dot|sdot", "fma"),
         (r"f(add|sub|abd|addp)$", "add"),
         (r"fn?mul", "mul"),
         (r"f(max|min)", "max"),
@@ -241,6 +241,8 @@ _ARM_BITS = {"v": 128, "q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
 def aarch64(text: str) -> Operation | None:
     """A line with the destination first."""
     mnemonic, _, rest = text.partition("\t")
+    if not mnemonic.startswith("b."):  # Apple's way of writing: `fadd.4s v0, v1, v2`
+        mnemonic = mnemonic.partition(".")[0]
     operands = _split(rest.split("//")[0].split(";")[0])
     names = [_arm_registers(o) for o in operands]
     if mnemonic in ("nop", "hint", "ret"):
@@ -269,7 +271,7 @@ def aarch64(text: str) -> Operation | None:
         return Operation(kind if vector else "int", bits, tuple(r for n in names for r in n))
     writes = names[0] if names else ()
     reads = tuple(r for n in names[1:] for r in n)
-    if kind == "fma" and mnemonic.startswith("fml"):
+    if kind == "fma" and mnemonic.startswith(("fml", "us", "ud", "sd")):
         reads += writes
     if mnemonic in ("bsl", "bit", "bif", "ins", "mla", "mls") or ("[" in operands[0] if operands else False):
         reads += writes

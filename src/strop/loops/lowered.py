@@ -74,6 +74,8 @@ class Lowered:
     buffers: Mapping[Node, Buffer]
     constants: Mapping[Buffer, tuple[Any, ...]] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # tensors that were given one by a pass
+    channels_last: frozenset[str] = frozenset()  # images that the caller keeps that way, by name
+    handed: frozenset[str] = frozenset()  # those among them that nests still write channels first
     once: tuple[Nest, ...] = ()  # what parameters alone decide: done when these change
 
     @property

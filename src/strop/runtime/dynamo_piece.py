@@ -110,9 +110,13 @@ class DynamoPiece:
             found = trace_back(leaves, self._sources())
             outputs = [self._output(i, leaf, output) for i, (leaf, output) in enumerate(zip(leaves, found))]
             traced = Traced(conversion.graph, tuple(outputs), spec, conversion.constants)
-            variant = Specialization(traced, self._build)
+            variant = Specialization(self._handed_over(traced), self._build)
             variant.compile(self.threads)
             return variant
+
+    def _handed_over(self, traced: Traced) -> Traced:
+        """The graph as it is compiled: with tensors that only pieces see in the order that suits them."""
+        return traced
 
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         return self.owner.build(graph, self.owner.options, self.owner.journal, threads)

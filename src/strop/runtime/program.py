@@ -35,6 +35,11 @@ from strop.runtime.threads import pool
 from strop.target import host
 
 Tensor = torch.Tensor
+#: what the journal says of calls that have to be computed again
+NOT_FINITE = (
+    "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile: such calls are computed "
+    "again with direct convolutions"
+)
 
 
 def build(graph: Graph, options: Options, journal: Journal, threads: int) -> NativeProgram:
@@ -53,8 +58,7 @@ def with_direct_algorithms(
         return None
 
     def make() -> NativeProgram:
-        why = "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile"
-        journal.add("fallback", "numerics", f"{why}: such calls are computed again with direct convolutions")
+        journal.add("fallback", "numerics", NOT_FINITE)
         return build(graph, options.direct, journal, threads)
 
     return make
@@ -148,7 +152,7 @@ class NativeProgram:
         tensors = {compiled.params[i]: dense(source(params[i]).detach()) for i in compiled.direct}
         self._memory.bound = BoundTensors(tensors, packed, made)
 
-    def _pack(self, params: Sequence[Tensor], missing: Sequence[int]) -> dict[int, Packed]:
+    def _pack(self, params: Sequence[Tensor], missing: Sequence[int], zeroed: bool = False) -> dict[int, Packed]:
         """Run some sections of the parameter program. What is read one after the other lies side by side."""
         if self._prepare is None or not missing:
             return {}
@@ -158,6 +162,8 @@ class NativeProgram:
             source(params[p])  # all are there, or nothing is packed
         order = sorted(position for i in missing for position in compiled.sections[i].makes)
         addresses, held = laid_out({position: compiled.packed[position].bytes for position in order})
+        if zeroed:
+            held.zero_()
         _temporary, temporary_address = allocate(compiled.temporary_bytes)
         frame = CallFrame(compiled, self._memory.functions)
         wanted = array("B", bytes(len(compiled.sections)))
@@ -181,6 +187,16 @@ class NativeProgram:
         if frame.status[0]:
             raise OutOfRange("index out of range in self")
         return {i: Packed(held, tuple(addresses[p] for p in compiled.sections[i].makes)) for i in missing}
+
+    def packed_bytes(self, params: Sequence[Tensor]) -> dict[int, memoryview]:
+        """What the parameter program makes of parameters, by slots; what it does not write is zero."""
+        sections = range(len(self.compiled.sections))
+        found: dict[int, memoryview] = {}
+        for i, made in self._pack(params, sections, zeroed=True).items():
+            for position, address in zip(self.compiled.sections[i].makes, made.addresses):
+                one, start = self.compiled.packed[position], address - made.held.data_ptr()
+                found[one.slot] = made.held[start : start + one.bytes].numpy().data
+        return found
 
     # ---- calls ----
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
+import torch
 from torch import Tensor
 
 from strop.core.journal import Journal
@@ -20,8 +22,8 @@ from strop.driver.artifact import Artifact
 from strop.driver.pipeline import target_for
 from strop.graph.ir import Graph, Node
 from strop.runtime.frames import Arenas, BoundTensors, CallFrame
-from strop.runtime.packed import Sharing, dense, laid_out
-from strop.runtime.program import NativeProgram, compiled_for
+from strop.runtime.packed import PackedStore, Sharing, dense, laid_out
+from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
 from strop.runtime.specializations import RunnableProgram
 from strop.runtime.tensor_pool import TensorPool
 from strop.target.description import Target
@@ -35,21 +37,42 @@ class StepMemory:
     arenas: Arenas = field(default_factory=Arenas)
 
 
+Half = Literal["forward", "backward"]
+
+
 def build_step(
-    graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal, threads: int
+    half: Half,
+    graph: Graph,
+    weights: Sequence[int],
+    memory: StepMemory,
+    options: Options,
+    journal: Journal,
+    threads: int,
 ) -> StepProgram:
     """Compile one half of a training step; `weights` are the places of parameters among the graph's inputs."""
     packed = worth_packing(graph, weights, target_for(options))
     compiled = compiled_for(with_params(graph, packed), options, journal, threads)
+
+    def direct() -> StepProgram:
+        journal.add("fallback", "numerics", NOT_FINITE)
+        return build_step(half, graph, weights, memory, options.direct, journal, threads)
+
     with journal.step("load"):
-        return StepProgram(compiled, options, packed, memory)
+        return StepProgram(compiled, options, packed, memory, direct)
 
 
 class StepProgram(NativeProgram):
     """Callable with all inputs of the graph; those at the places `params` are parameters of the compiled program."""
 
-    def __init__(self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory) -> None:
-        super().__init__(compiled, options, arenas=memory.arenas)
+    def __init__(
+        self,
+        compiled: Artifact,
+        options: Options,
+        params: Sequence[int],
+        memory: StepMemory,
+        direct: Callable[[], NativeProgram] | None = None,
+    ) -> None:
+        super().__init__(compiled, options, direct, memory.arenas)
         others = [i for i in range(len(compiled.inputs) + len(params)) if i not in set(params)]
         constants = len(compiled.params) - len(params)
         self._params = tuple(zip(params, compiled.params[constants:]))
@@ -63,9 +86,11 @@ class StepProgram(NativeProgram):
     def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
         """Take the tensors that the graph itself holds, which never change."""
         self._constants = [(slot, dense(tensor)) for slot, tensor in zip(self.compiled.params, params)]
+        self._again.bind(params, sharing or Sharing(PackedStore(), range(len(params))))
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         self._pool.next_call()
+        generator = torch.get_rng_state() if self._draws and self.compiled.about.watches else None
         frame = self._memory.take_own(self._equip)
         slots = frame.slots
         for place, slot in self._inputs:
@@ -87,8 +112,11 @@ class StepProgram(NativeProgram):
             bound = BoundTensors({**params, **dict(self._constants)}, {}, [])
             given = [inputs[place] for place, _ in self._inputs[: len(self.compiled.inputs)]]
             results = self._run_steps(frame, bound, given, made)
-        self._memory.done(frame)
-        return results
+        if self._memory.done(frame):
+            return results
+        if generator is not None:
+            torch.set_rng_state(generator)
+        return self._again.results(inputs, results)
 
     def _equip(self, frame: CallFrame) -> None:
         """Memory for the weights that the frame's calls pack, and which sections of the parameter program run: all."""
@@ -139,4 +167,4 @@ def _bytes(shape: Sequence[int], item: int) -> int:
     return item
 
 
-StepBuild = Callable[[Graph, Sequence[int], StepMemory, Options, Journal, int], RunnableProgram]
+StepBuild = Callable[[Half, Graph, Sequence[int], StepMemory, Options, Journal, int], RunnableProgram]

@@ -7,7 +7,8 @@ the other still is, and what passes between them is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,16 +16,25 @@ from torch import SymInt, Tensor
 from torch._decomp import get_decompositions
 from torch._functorch.partitioners import _extract_fwd_bwd_modules, min_cut_rematerialization_partition
 from torch.fx import GraphModule
+from torch.utils import _pytree as pytree
 
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.driver.pipeline import target_for
 from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs, without_idle_draws
+from strop.graph.images import (
+    from_channels_last,
+    images,
+    returning_channels_last,
+    taking_channels_last,
+    to_channels_last,
+)
 from strop.graph.ir import Graph
+from strop.graph.joint import JointGraph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
-from strop.runtime.outputs import Output
-from strop.runtime.specializations import RunnableProgram, Specialization, refusal
-from strop.runtime.step_program import StepMemory
+from strop.runtime.outputs import Alias, Computed, Output
+from strop.runtime.specializations import RunnableProgram, Specialization, Traced, refusal
+from strop.runtime.step_program import Half, StepMemory
 from strop.schedule.rematerialization import plan_partition
 
 if TYPE_CHECKING:
@@ -49,7 +59,9 @@ class TrainingGraphs:
         self.owner = owner
         self.memory = StepMemory()
         self.weights: frozenset[str] = frozenset()
+        self.channels_last: frozenset[str] = frozenset()  # what is kept that way: images, by the names of FX nodes
         self.results = 0  # of the forward graph's outputs, those that are not kept for the backward graph
+        self.joint: JointGraph | None = None  # with what is kept, where that is our own choice
 
     def partition(
         self,
@@ -88,6 +100,7 @@ class TrainingGraphs:
         conversion = joint_from_fx(joint, self.results)
         edits = Pass.parse_all(options.partition)
         made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
+        self.joint = made
         kept = kept_nodes(conversion, joint, made.handed_over)
         sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]
         for _ in range(2):  # the second time without what only draws of backward would have needed
@@ -100,10 +113,10 @@ class TrainingGraphs:
         return forward, backward
 
     def forward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
-        return self._compiled(TrainingPiece(self, graph_module, self.results), example_inputs)
+        return self._compiled(TrainingPiece(self, graph_module, "forward", self.results), example_inputs)
 
     def backward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
-        return self._compiled(TrainingPiece(self, graph_module, 0), example_inputs)
+        return self._compiled(TrainingPiece(self, graph_module, "backward", 0), example_inputs)
 
     def _compiled(self, piece: TrainingPiece, example_inputs: Sequence[Any]) -> Boxed:
         if not piece.symbolic:
@@ -118,14 +131,16 @@ class TrainingPiece(DynamoPiece):
     graph, or gradients, of which nobody expects certain strides: they are contiguous.
     """
 
-    def __init__(self, step: TrainingGraphs, graph_module: GraphModule, results: int) -> None:
+    def __init__(self, step: TrainingGraphs, graph_module: GraphModule, half: Half, results: int) -> None:
         super().__init__(step.owner, graph_module, ())
         self.step = step
+        self.half = half
         self.results = results
         tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
         self.weights = [i for i, node in enumerate(tensors) if node.name in step.weights]
         self.unbound = self.parameters.look([])
         self._fixed: Specialization | None = None  # the only variant, where all shapes are known
+        self._turned: dict[int, tuple[int, ...]] = {}  # tensors that it takes channels last, and their dimensions so
 
     def call(self, args: tuple[Any, ...]) -> Any:
         fixed, threads = self._fixed, self.threads
@@ -135,6 +150,8 @@ class TrainingPiece(DynamoPiece):
                 return self._eager(found, args)
             fixed = found
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        for place, dims in self._turned.items():
+            tensors[place] = tensors[place].permute(dims)
         return fixed.run(fixed.ready(threads, self.unbound), tensors, self.unbound)
 
     def _ready(self, args: tuple[Any, ...]) -> Specialization | str:
@@ -143,11 +160,40 @@ class TrainingPiece(DynamoPiece):
             self._fixed = variant
         return variant
 
+    def _handed_over(self, traced: Traced) -> Traced:
+        """Images that forward keeps for backward lie channels last in both halves.
+
+        What passes between them are tensors of the traced shapes whose strides are others, so that hooks on saved
+        tensors, and eager mode in the place of either half, see what they expect.
+        """
+        if self.symbolic:
+            return traced
+        return self._keeping_images(traced) if self.results else self._taking_images(traced)
+
+    def _keeping_images(self, traced: Traced) -> Traced:
+        returned = list(pytree.tree_leaves(self.graph_module.graph.output_node().args[0]))
+        found = images(traced.graph)
+        kept: dict[int, str] = {}
+        for node, output in list(zip(returned, traced.outputs))[self.results :]:
+            if isinstance(output, Computed) and traced.graph.outputs[output.index] in found:
+                kept[output.index] = node.name
+        self.step.channels_last = frozenset(kept.values())
+        outputs = tuple(_turned_back(output, traced.graph, kept) for output in traced.outputs)
+        return replace(traced, graph=returning_channels_last(traced.graph, kept), outputs=outputs)
+
+    def _taking_images(self, traced: Traced) -> Traced:
+        graph = traced.graph
+        fixed = {output.source for output in traced.outputs if isinstance(output, Alias)}
+        fixed |= {int(target.attrs["index"]) for target, _ in graph.mutations if target.op == "input"}
+        tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
+        kept = [i for i, node in enumerate(tensors) if node.name in self.step.channels_last and i not in fixed]
+        self._turned = {place: to_channels_last(len(graph.inputs[place].shape)) for place in kept}
+        return replace(traced, graph=taking_channels_last(graph, kept))
+
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         owner = self.owner
-        # gradients do not stand the error of Winograd's convolutions: 1e-2 of a gradient's scale on ResNet-18
-        options = owner.options.direct
-        return owner.build_step(graph, self.weights, self.step.memory, options, owner.journal, threads)
+        options = owner.options.for_gradients
+        return owner.build_step(self.half, graph, self.weights, self.step.memory, options, owner.journal, threads)
 
     def _output(self, place: int, leaf: Any, output: Output) -> Output:
         return super()._output(place, leaf, output) if place < self.results else output
@@ -163,6 +209,16 @@ class TrainingPiece(DynamoPiece):
             return value
         strides = tuple(map(int, traced.stride()))
         return value if value.stride() == strides else restride(tuple(value.shape), strides)(value)
+
+
+def _turned_back(output: Output, graph: Graph, kept: Collection[int]) -> Output:
+    """What is made of a computed tensor where the program makes it channels last."""
+    source = output.source if isinstance(output, Alias) else output
+    if not isinstance(source, Computed) or source.index not in kept:
+        return output
+    dims = from_channels_last(len(graph.outputs[source.index].shape))
+    steps = output.steps if isinstance(output, Alias) else ()
+    return Alias(source, (lambda tensor: tensor.permute(dims), *steps))
 
 
 def _weights(joint: GraphModule, places: Sequence[int]) -> frozenset[str]:

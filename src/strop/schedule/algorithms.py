@@ -117,7 +117,8 @@ def choose_algorithms(
     for node in graph.nodes:
         chosen: Algorithm | None = None
         if options.use("winograd") != "never":
-            chosen = choose_winograd(node, target, threads, weights)
+            small = options.use("winograd") == "small"
+            chosen = choose_winograd(node, target, threads, weights, small=small)
         if chosen is not None and node in asked:
             if journal is not None:
                 journal.add("refusal", node.name, f"{chosen}: it is computed directly, as {asked[node].why}")

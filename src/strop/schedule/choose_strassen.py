@@ -16,7 +16,6 @@ from strop.loops.ir import Nest
 from strop.loops.lower import Context
 from strop.loops.lower.products import Sizes, sizes_of
 from strop.loops.lower.strassen import PRODUCTS, strassen, strassen_applies
-from strop.schedule.tiles import FMA_LATENCY
 from strop.target.description import Target
 
 #: below, what is saved is less than what is spent around it
@@ -100,7 +99,7 @@ def _cycles(one: Strassen, sizes: Sizes, lanes: int, target: Target, threads: in
 def _step(rows: int, vectors: int, target: Target) -> float:
     """Cycles of a step of a tile: multiply-adds, and loads of a row's element each and of the block's vectors."""
     loads = rows / 2 + vectors * target.vector_bytes / target.bandwidth[0]
-    return max(rows * vectors / target.fma_per_cycle, loads, FMA_LATENCY + LATE) + LOADS * loads
+    return max(rows * vectors / target.fma_per_cycle, loads, target.fma_latency + LATE) + LOADS * loads
 
 
 def _waits(rate: float, held: int, target: Target) -> float:

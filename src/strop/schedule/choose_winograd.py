@@ -22,6 +22,8 @@ TRANSFORMS = {(4, 1): (9.0, 7.0), (6, 1): (22.0, 16.0), (4, 2): (50.0, 35.0), (6
 EFFICIENCY_DIRECT, EFFICIENCY_PRODUCTS = 0.92, 0.82
 #: start-up cost of a group's products, in steps of their sum: with few channels they end before the pipeline is full
 SHALLOW = 24.0
+#: pixels of a window whose transforms hold no numbers but 0, ±1 and ±1/2: its error is that of the direct algorithm
+SMALL_WINDOW = 4
 #: input channels from which Winograd is worth a look
 FEWEST_CHANNELS = 8
 
@@ -44,10 +46,10 @@ class Winograd:
 
 
 def choose_winograd(
-    node: Node, target: Target, threads: int, all_weights: int, *, always: bool = False
+    node: Node, target: Target, threads: int, all_weights: int, *, always: bool = False, small: bool = False
 ) -> Winograd | None:
     """The best algorithm for a convolution in a network with so many bytes of weights; None is the direct one, unless
-    Winograd's is wanted `always`."""
+    Winograd's is wanted `always`. With `small`, only its smallest tiles are looked at."""
     if node.op != "conv" or not winograd_applies(node) or is_whole(node.inputs[0]):
         return None
     lanes = target.lanes(node.dtype)
@@ -61,7 +63,7 @@ def choose_winograd(
     outputs, size = prod(node.shape[2:]), prod(axis.count for axis in axes_of(node))
     direct = batch * outputs * oc * ic * size / rate / EFFICIENCY_DIRECT
     best: tuple[float, Winograd | None] = (inf if always else direct, None)
-    for window in sorted({window for window, _ in TRANSFORMS}):
+    for window in (SMALL_WINDOW,) if small else sorted({window for window, _ in TRANSFORMS}):
         axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(node)]
         tiled = [axis for axis in axes if axis.tiled]
         if any(axis.tile < 2 for axis in tiled):

@@ -16,7 +16,7 @@ from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, balance, fuse_all
 from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
 from strop.schedule.operand_packing import pack_operands, packable, sharing, transpose_rows, worth_packing
-from strop.schedule.tiles import FMA_LATENCY, PIPES, Demand, Tile, best
+from strop.schedule.tiles import Demand, Tile, best
 from strop.target.description import Target
 
 FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
@@ -207,7 +207,7 @@ def _tile(
         paired += moves and by_row
         if by_row and rows is not None and not moves:
             step = abs(load.offset.coefficient(rows.var) or 0) * 4
-            alias = alias or (step > 0 and step % 4096 == 0)
+            alias = alias or (step > 0 and step % recipe.target.l1_way == 0)
         if load.offset.coefficient(along.var) is None and not worth_packing(recipe, found, load, along):
             divides = _largest_tile(load, along, lanes)
             shuffled += by_row and shuffles_within(load.offset, along.var, lanes)
@@ -225,7 +225,7 @@ def _tile(
         shuffled=shuffled,
     )
     tile = best(demand, lanes, recipe.target)
-    if demand.window and (tile.rows * tile.vectors < FMA_LATENCY or found.depth > WRITTEN_OUT):
+    if demand.window and (tile.rows * tile.vectors < recipe.target.fma_latency or found.depth > WRITTEN_OUT):
         demand = replace(demand, looped=True)
         tile = best(demand, lanes, recipe.target)
     return tile, demand
@@ -244,7 +244,7 @@ def _row_pairs(
     loop = next((one for one in others if _window(found, one, demand.paired)[0]), None)
     columns = (target.vector_registers - 1 - 2 * demand.window * demand.streamed) // 2
     columns = min(columns, MOST_PRODUCTS // (2 * found.depth), demand.rows)
-    if loop is None or 2 * columns < FMA_LATENCY * PIPES or len(found.operands) != 2:
+    if loop is None or 2 * columns < target.fma_latency * target.fma_pipes or len(found.operands) != 2:
         return None
     return ChannelBlocks(loop, 2, Tile(columns, 1))
 

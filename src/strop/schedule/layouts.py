@@ -18,7 +18,7 @@ from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Load, Nest, loads
 from strop.loops.layout import Layout
 from strop.loops.lowered import LibraryCall, Lowered, Step
-from strop.loops.passes.layouts import INSIDE, BorderCopy, Relayout, Twin, reads, writes
+from strop.loops.passes.layouts import INSIDE, BorderCopy, HandOver, Relayout, Twin, reads, writes
 from strop.schedule.layout_search import Price, choose
 
 
@@ -33,7 +33,8 @@ def choose_layouts(
     """The program with a layout for every tensor but those that have theirs, and the passes that made it so; `price`
     says what a nest would cost, `pinned` how some tensors have to lie."""
     program, borders, own = with_borders(lowered)
-    chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channel_dims(program.nests), pinned)
+    channels = channel_dims(program.nests, program.channels_last)
+    chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channels, pinned)
     program = Twin.apply_all(program, chosen.twins)
     program = Relayout.apply_all(program, chosen.layouts)
     if journal is not None:
@@ -43,21 +44,25 @@ def choose_layouts(
     return program, [*borders, *chosen.twins, *chosen.layouts]
 
 
-def with_borders(lowered: Lowered) -> tuple[Lowered, list[BorderCopy], list[Buffer]]:
+def with_borders(lowered: Lowered) -> tuple[Lowered, list[Pass], list[Buffer]]:
     """The program with copies at the border, the passes that made them, and the tensors that get layouts."""
-    wanted, borders = _to_lay_out(lowered.nests, lowered.layouts)
-    program: Lowered = BorderCopy.apply_all(lowered, borders)
+    handed = list(HandOver.space(lowered))
+    program: Lowered = HandOver.apply_all(lowered, handed)
+    wanted, borders = _to_lay_out(program.nests, program.layouts, program.channels_last)
+    program = BorderCopy.apply_all(program, borders)
     copies = {b for b in _buffers(program.nests) if b.name.endswith(INSIDE) and b.name not in lowered.layouts}
     own = [b for b in _buffers(program.nests) if b.space == "arena" and (b in wanted or b in copies)]
-    return program, borders, own
+    return program, [*handed, *borders], own
 
 
-def _to_lay_out(steps: Sequence[Step], given: Collection[str] = ()) -> tuple[set[Buffer], list[BorderCopy]]:
+def _to_lay_out(
+    steps: Sequence[Step], given: Collection[str] = (), last: Collection[str] = ()
+) -> tuple[set[Buffer], list[BorderCopy]]:
     """The tensors that get layouts, and the copies at the border that some of them need."""
     nests = [step for step in steps if isinstance(step, Nest)]
     groups = _Groups()
     windowed: set[Buffer] = set()
-    channels = channel_dims(steps)
+    channels = channel_dims(steps, last)
 
     def space(buffer: Buffer, index: tuple[Index, ...]) -> tuple[Index, ...]:
         channel = channels.get(buffer, 1)
@@ -90,8 +95,9 @@ def _to_lay_out(steps: Sequence[Step], given: Collection[str] = ()) -> tuple[set
     return wanted, _border_copies(steps, wanted, windowed)
 
 
-def channel_dims(steps: Sequence[Step]) -> dict[Buffer, int]:
-    """Which dimension holds the channels of those tensors where it is not dimension 1.
+def channel_dims(steps: Sequence[Step], last: Collection[str] = ()) -> dict[Buffer, int]:
+    """Which dimension holds the channels of those tensors where it is not dimension 1: of those that the caller keeps
+    channels `last`, by name, and of others by what reads them.
 
     A tensor that was made row by row (by a layer norm, by a linear layer) and is read by a convolution through a
     transposed view lies channels last from the start: windows move over its dimension 1.
@@ -107,7 +113,8 @@ def channel_dims(steps: Sequence[Step]) -> dict[Buffer, int]:
         still = [dim for dim in range(1, len(buffer.shape)) if dim not in dims]
         if 1 in dims and len(still) == 1:
             found[buffer] = still[0]
-    return found
+    kept = (b for b in _buffers(steps) if b.name.removesuffix(INSIDE) in last and len(b.shape) >= 3)
+    return {**found, **{buffer: len(buffer.shape) - 1 for buffer in kept}}
 
 
 def _moving(load: Load, inner: set[Var]) -> set[int]:

@@ -10,7 +10,7 @@ from math import prod
 from strop.core.dtypes import SIZES
 from strop.loops.analysis import Contraction, contraction
 from strop.loops.ir import CONSTANT, Load, Loop, index_loads
-from strop.loops.passes.packing import LINE_BYTES, PAGE_BYTES, Pack
+from strop.loops.passes.packing import LINE_BYTES, Pack
 from strop.loops.passes.targeted import MOST_VECTORS
 from strop.schedule.builder import ScheduleBuilder
 
@@ -67,8 +67,7 @@ def transpose_rows(recipe: ScheduleBuilder, found: Contraction, along: Loop, row
                 continue
         if load.buffer.space in CONSTANT or not _copied_once(recipe, found, load):
             continue
-        # rows a whole page apart would share the sets of L1
-        aliases = inner.extent * SIZES[load.buffer.dtype] % PAGE_BYTES == 0
+        aliases = inner.extent * SIZES[load.buffer.dtype] % recipe.target.l1_way == 0  # rows share the sets of L1
         others = tuple(loop.name for loop in _moving(found, load) if loop != inner)
         pack = Pack(recipe.name, load.buffer.name, inner.name, inner.extent + lanes * aliases, others)
         if pack.check(recipe.nest):

@@ -321,7 +321,8 @@ def _lowered(choices: Choices) -> Lowered:
     nodes = {node.name: node for node in choices.graph.nodes}
     algorithms = {nodes[name]: one for name, one in choices.algorithms.items()}
     try:
-        return lower(choices.graph, algorithms, {nodes[name]: why for name, why in choices.library.items()})
+        library = {nodes[name]: why for name, why in choices.library.items()}
+        return lower(choices.graph, algorithms, library, choices.lowerings)
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         given = [name for name, one in choices.algorithms.items() if one not in choices.possible(name).values()]
         if not given:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from strop.core.passes import Pass, Verdict
 from strop.core.problem import Problem
 from strop.cost.model import guess
 from strop.loops.calls import Call, PlannedStep, canonicalise
-from strop.loops.ir import CONSTANT, Buffer, Nest, rename
+from strop.loops.ir import CONSTANT, Buffer, Nest, Store, rename
 from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
@@ -184,7 +185,7 @@ class _Calls:
             constant = source.space in CONSTANT
             real = self.packed[alike] = replace(target, name=name, space="packed" if constant else "arena")
             actual = {**actual, target: real}
-            moved = rename(copy, {target: real, copy.reads[0]: source})
+            moved = rename(copy, {target: real, copy.reads[0]: source}).map_stores(partial(_in_place_of, nest))
             title = f"{nest.name}.pack{number + 1 if number else ''}"
             (before if constant else here).extend(self.calls(replace(moved, name=title, origin=nest.origin))[1])
         told = tuple(renamed(one, nest, actual) for one in passes)
@@ -216,6 +217,12 @@ class _Choosing(_Calls):
         found = edits if replaced else (*self.scheduler.chosen(canonical).passes, *edits)
         self.chosen[nest.name] = tuple(renamed(one, nest, actual) for one in found)
         return found
+
+
+def _in_place_of(nest: Nest, copying: Store) -> Store:
+    """A statement that packs for a numbered one of a nest, and says which nodes that computes."""
+    nodes = nest.stores[copying.number].nodes if copying.number is not None else ()
+    return replace(copying, nodes=nodes, number=None)
 
 
 def renamed(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:

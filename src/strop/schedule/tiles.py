@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from strop.loops.passes.primitives import pieces
 from strop.target.description import Target, narrowest
 
-FMA_LATENCY = 4
-PIPES = 2  # that multiply and add
 MOST_LOOPED_ROWS = 8
 BESIDE_ROWS = 2  # ways of L1 that weights and sums take beside the rows of a tile
 STREAMED = 0.75  # share of L2's peak bandwidth that is reached while tiles are multiplied
@@ -35,7 +33,7 @@ class Demand:
     broadcast: int = 1
     streamed: int = 1
     paired: int = 0
-    rows_alias: bool = False  # rows lie a multiple of 4 KB apart: more of them than L1 has ways evict each other
+    rows_alias: bool = False  # rows fall on the same sets of L1: more of them than it has ways evict each other
     vector_divides: int = 0  # a tile's vectors must divide this extent (0: any)
     window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
     slide: int = 1  # how far a row moves the window
@@ -94,7 +92,7 @@ def cycles(tile: Tile, demand: Demand, lanes: int, target: Target) -> float:
                 + demand.paired * paired * vectors / load_rate
             )
             arriving = demand.streamed * vectors / arrives if arrives else 0.0
-            step = max(arithmetic, loads, arriving, FMA_LATENCY)
+            step = max(arithmetic, loads, arriving, target.fma_latency)
             if demand.rows_alias and rows > target.l1_ways - BESIDE_ROWS:
                 step *= 1.5
             ends = 12 + 2 * rows * vectors  # starting and finishing a tile
@@ -108,7 +106,7 @@ def _vectors(extent: int, lanes: int, target: Target) -> float:
     The last vector is as narrow as it can be, which pays where pipes are narrower than registers.
     """
     whole, rest = divmod(extent, lanes)
-    return whole + (max(narrowest(rest, lanes) / lanes, target.fma_per_cycle / PIPES) if rest else 0)
+    return whole + (max(narrowest(rest, lanes) / lanes, target.fma_per_cycle / target.fma_pipes) if rest else 0)
 
 
 def best(demand: Demand, lanes: int, target: Target) -> Tile:

@@ -1,28 +1,31 @@
 """Machine descriptions: data that code generation and the cost model read, never code.
 
-Bandwidths are what one core sustains when reading, in bytes per cycle, from L1, L2, L3 and memory. Those of
-znver3 were measured; the others are rounded from the vendors' optimisation guides and are meant for ranking only.
+One file per CPU in `target/cpus/`, with its sources; `target/cpu_file.py` reads them, those of users too. Bandwidths
+are what one core sustains when reading, in bytes per cycle, from L1, L2, L3 and memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
 
 from strop.core.dtypes import SIZES
 from strop.core.problem import Problem
-from strop.target.ports import PORTS, Ports
+from strop.target.ports import Ports
 
 KB, MB = 2**10, 2**20
 
 LINUX_X86 = "x86_64-unknown-linux-gnu"
-LINUX_ARM = "aarch64-unknown-linux-gnu"
-MAC_ARM = "arm64-apple-darwin"
+_ARM = ("aarch64", "arm64")
+_CPUS = Path(__file__).parent / "cpus"
 
 
 @dataclass(frozen=True)
 class Target:
-    """One kind of CPU core with its caches. `features` is LLVM's `+a,-b` text; empty means what `cpu` implies."""
+    """One kind of CPU core with its caches. `features` is LLVM's `+a,-b` text; empty means what `cpu` implies, and
+    `provides` lists those of them that generated code may use."""
 
     name: str
     triple: str
@@ -40,23 +43,63 @@ class Target:
     fork_join_us: float = 1.5
     latency: tuple[float, float, float] = (14.0, 50.0, 300.0)  #: cycles until a line of L2, L3, memory is there
     hopped: float = 1.0  #: how much longer lines beyond L2 take in short runs, many of them by turns
-    l1_ways: int = 8  #: lines of L1 whose addresses are 4 KB apart; more of them evict each other
+    l1_ways: int = 8  #: lines that a set of L1 holds; more of them evict each other
+    l2_ways: int = 8
+    l3_ways: int = 16
     l3_share: float = 0.15  #: of L3, that others leave to a program from one run to the next
+    tlb: int = 64  #: pages that the first data TLB knows
+    page: int = 4096
+    cores: int = 1  #: that share an L3
+    sve_bits: int = 0  #: width of the scalable vectors; generated code uses vectors of `vector_bits`
+    provides: tuple[str, ...] = ()
+    core: Ports | None = field(default=None, hash=False, repr=False)
 
     @property
     def vector_bytes(self) -> int:
         return self.vector_bits // 8
 
     @property
+    def is_arm(self) -> bool:
+        return self.triple.startswith(_ARM)
+
+    @property
     def ports(self) -> Ports:
-        """The execution ports of its cores; those of the nearest description where the CPU is not described."""
-        generic = {128: "neoverse-n1" if self.triple.startswith(("aarch64", "arm64")) else "x86-64", 256: "x86-64-v3"}
-        return PORTS.get(self.name) or PORTS[generic.get(self.vector_bits, "x86-64-v4")]
+        """The execution ports of its cores; those of a generic description where they are not described."""
+        if self.core is not None:
+            return self.core
+        generic = {128: "aarch64" if self.is_arm else "x86-64", 256: "x86-64-v3"}
+        return TARGETS[generic.get(self.vector_bits, "x86-64-v4")].ports
+
+    @property
+    def fma_latency(self) -> float:
+        """Cycles from one multiply-add of whole vectors to one that uses its result."""
+        return self.ports.use("fma", self.vector_bits).latency
+
+    @property
+    def fma_pipes(self) -> int:
+        """Pipes that multiply and add."""
+        return len(self.ports.use("fma", self.vector_bits).ports)
+
+    @property
+    def l1_way(self) -> int:
+        """Bytes after which addresses fall on the same set of L1 again."""
+        return self.l1 // self.l1_ways
+
+    @property
+    def all_features(self) -> tuple[str, ...]:
+        """The features that generated code may use, by LLVM's names: what `features` says, or what `cpu` implies."""
+        on = _parse(self.features)
+        if on:
+            return tuple(name for name in on if on[name])
+        return self.provides or (TARGETS[self.cpu].provides if self.cpu in TARGETS else ())
 
     def has(self, feature: str) -> bool:
-        """Whether its instructions include a feature, by LLVM's name: what `features` says, or what `cpu` implies."""
-        on = _parse(self.features)
-        return on.get(feature, False) if on else feature in _implied(self.cpu)
+        return feature in self.all_features
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether one instruction multiplies and adds, rounding once."""
+        return self.is_arm or self.has("fma")
 
     @property
     def has_masks(self) -> bool:
@@ -65,7 +108,10 @@ class Target:
 
     @property
     def byte_products(self) -> str:
-        """How it multiplies bytes: `vnni` (four at once into 32 bits), `pairs` (of 16 bits), or not at all."""
+        """How it multiplies bytes: four products at once into 32 bits (`vnni`, `usdot`: unsigned by signed bytes;
+        `sdot`: signed ones), products of pairs of 16 bits (`pairs`), or not at all."""
+        if self.is_arm:
+            return "usdot" if self.has("i8mm") else "sdot" if self.has("dotprod") else ""
         if self.vector_bits == 512:
             return "vnni" if self.has("avx512vnni") else "pairs" if self.has("avx512bw") else ""
         return "pairs" if self.has("avx2") else ""
@@ -74,7 +120,7 @@ class Target:
         """Whether a machine has the instructions that code for this one may use."""
         if self.triple.partition("-")[0] != host.triple.partition("-")[0]:
             return False
-        return all(host.has(feature) for feature in _VECTORS if self.has(feature))
+        return set(self.all_features) <= set(host.all_features)
 
     def emulated_on(self, host: Target) -> Target:
         """The same registers, caches and ports to plan for, in instructions of another machine.
@@ -82,7 +128,7 @@ class Target:
         LLVM divides vectors that are wider than the machine's: nests, tiles and algorithms can be tried without the CPU
         that they are meant for. The code says nothing about how fast that CPU would be.
         """
-        return replace(self, triple=host.triple, cpu=host.cpu, features=host.features)
+        return replace(self, triple=host.triple, cpu=host.cpu, features=host.features, provides=host.provides)
 
     @property
     def peak_gflops(self) -> float:
@@ -97,7 +143,7 @@ class Target:
     @property
     def key(self) -> str:
         """Everything that plans and code depend on, for the cache key: every field, and the ports."""
-        return repr((astuple(self), self.ports))
+        return repr((astuple(replace(self, core=None)), self.ports))
 
     @property
     def instruction_set(self) -> str:
@@ -110,9 +156,17 @@ class Target:
 
     @staticmethod
     def find(name: str) -> Target:
-        """A shipped description by its name."""
+        """A description by its name: a shipped one, one of the folders that STROP_TARGETS lists, or a file."""
+        if name.endswith(".toml"):
+            from strop.target.cpu_file import read_cpu
+
+            return read_cpu(Path(name))
         if name not in TARGETS:
-            raise Problem("STR402", f"there is no description of `{name}`", help=f"known: {', '.join(TARGETS)}")
+            raise Problem(
+                "STR402",
+                f"there is no description of `{name}`",
+                help=f"known: {', '.join(TARGETS)}; or the path of a file: mine.toml",
+            )
         return TARGETS[name]
 
     @staticmethod
@@ -147,9 +201,6 @@ class Target:
         )
 
 
-_VECTORS = ("avx2", "fma", "avx512f", "avx512bw", "avx512vl")  # x86 features that vectors of code depend on
-_AVX2 = 2  # how many of them come with vectors of 256 bits
-
 NARROWEST = 4  # lanes of the shortest vectors that are worth their own instructions
 
 
@@ -165,21 +216,13 @@ def _parse(features: str) -> dict[str, bool]:
     return {name.lstrip("+-"): not name.startswith("-") for name in names}
 
 
-def _implied(cpu: str) -> tuple[str, ...]:
-    """The vector features of a shipped description."""
-    if cpu not in TARGETS or not TARGETS[cpu].triple.startswith("x86_64"):
-        return ()
-    count = {256: _AVX2, 512: len(_VECTORS)}.get(TARGETS[cpu].vector_bits, 0)
-    return (*_VECTORS[:count], *(("avx512vnni",) if cpu in VNNI else ()))
-
-
 def _match(cpu: str, on: Mapping[str, bool], triple: str) -> tuple[Target, int, int]:
     """The nearest description, with the vector width and the register count that the features allow."""
     if on.get("avx512f") and on.get("avx512vl", True):
         return TARGETS.get(cpu, TARGETS["x86-64-v4"]), 512, 32
     if on.get("avx2") and on.get("fma"):
         return TARGETS.get(cpu, TARGETS["x86-64-v3"]), 256, 16
-    if on.get("neon") or triple.startswith(("aarch64", "arm64")):
+    if on.get("neon") or triple.startswith(_ARM):
         return TARGETS.get(cpu, TARGETS["neoverse-n1"]), 128, 32
     if on.get("sse2") or on.get("sse") or triple.startswith(("x86_64", "i686")):
         return TARGETS.get(cpu, TARGETS["x86-64"]), 128, 16
@@ -199,37 +242,51 @@ def _narrowed(base: Target, bits: int) -> float:
     return min(2.0, base.fma_per_cycle * base.vector_bits / bits)
 
 
-def _x86(name: str, bits: int, fma: float, l1: int, l2: int, l3: int, ghz: float, *bandwidth: float) -> Target:
-    a, b, c, d = bandwidth
-    return Target(name, LINUX_X86, name, bits, 32 if bits == 512 else 16, fma, l1, l2, l3, ghz, (a, b, c, d))
+class Descriptions(MutableMapping[str, Target]):
+    """Descriptions by name: files of this package and of the folders that STROP_TARGETS lists, each read when it is
+    first asked for, and what extensions add."""
+
+    def __init__(self) -> None:
+        self._added: dict[str, Target] = {}
+        self._read: dict[Path, Target] = {}
+
+    def file(self, name: str) -> Path | None:
+        """The file that describes a CPU; a user's goes before a shipped one."""
+        return next((file for folder in _folders() if (file := folder / f"{name}.toml").is_file()), None)
+
+    def __getitem__(self, name: str) -> Target:
+        if name in self._added:
+            return self._added[name]
+        file = self.file(name)
+        if file is None:
+            raise KeyError(name)
+        if file not in self._read:
+            from strop.target.cpu_file import read_cpu
+
+            self._read[file] = read_cpu(file)
+        return self._read[file]
+
+    def __setitem__(self, name: str, target: Target) -> None:
+        self._added[name] = target
+
+    def __delitem__(self, name: str) -> None:
+        del self._added[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self._added or self.file(name) is not None)
+
+    def __iter__(self) -> Iterator[str]:
+        files = [file.stem for folder in _folders() for file in sorted(folder.glob("*.toml"))]
+        return iter(dict.fromkeys((*files, *self._added)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
-def _arm(name: str, fma: float, l1: int, l2: int, l3: int, ghz: float, *bandwidth: float) -> Target:
-    a, b, c, d = bandwidth
-    return Target(name, LINUX_ARM, name, 128, 32, fma, l1, l2, l3, ghz, (a, b, c, d))
+def _folders() -> list[Path]:
+    own = os.environ.get("STROP_TARGETS", "")
+    return [*(Path(folder).expanduser() for folder in own.split(os.pathsep) if folder), _CPUS]
 
-
-#: shipped descriptions of CPUs that multiply bytes four at once
-VNNI = frozenset(("znver4", "znver5", "icelake-server", "sapphirerapids"))
 
 #: name → description. Caches: L1 and L2 of one core, L3 of one complex or socket.
-TARGETS: dict[str, Target] = {
-    target.name: target
-    for target in (
-        #    name             bits  FMA  L1       L2         L3       GHz  L1   L2  L3  memory
-        replace(_x86("znver3",  256, 2, 32 * KB, 512 * KB, 32 * MB, 3.2,  59, 32, 25, 5.9), hopped=1.4),
-        _x86("znver4",          512, 1, 32 * KB, 1 * MB,   32 * MB, 3.5,  64, 32, 18, 6.0),
-        replace(_x86("znver5",  512, 2, 48 * KB, 1 * MB,   32 * MB, 4.0, 128, 64, 20, 7.0), l1_ways=12),
-        _x86("haswell",         256, 2, 32 * KB, 256 * KB, 8 * MB,  3.0,  64, 32, 16, 5.0),
-        _x86("skylake-avx512",  512, 2, 32 * KB, 1 * MB,   22 * MB, 2.7, 128, 48, 10, 4.5),
-        replace(_x86("icelake-server", 512, 2, 48 * KB, 1280 * KB, 36 * MB, 2.9, 128, 48, 12, 5.0), l1_ways=12),
-        replace(_x86("sapphirerapids", 512, 2, 48 * KB, 2 * MB, 60 * MB, 3.0, 128, 48, 10, 5.0), l1_ways=12),
-        _x86("x86-64",          128, 1, 32 * KB, 256 * KB, 8 * MB,  2.5,  32, 16, 10, 4.0),
-        _x86("x86-64-v3",       256, 2, 32 * KB, 256 * KB, 8 * MB,  3.0,  64, 32, 16, 5.0),
-        _x86("x86-64-v4",       512, 1, 32 * KB, 1 * MB,   16 * MB, 3.0, 128, 48, 12, 5.0),
-        _arm("neoverse-n1",          2, 64 * KB, 1 * MB,   32 * MB, 2.6,  32, 20, 12, 6.0),
-        _arm("neoverse-v1",          4, 64 * KB, 1 * MB,   32 * MB, 2.6,  48, 32, 16, 8.0),
-        _arm("neoverse-v2",          4, 64 * KB, 2 * MB,   36 * MB, 2.8,  48, 32, 16, 9.0),
-        replace(_arm("apple-m1",     4, 128 * KB, 12 * MB, 8 * MB,  3.2,  48, 32, 20, 15.0), triple=MAC_ARM, line=128),
-    )
-}  # fmt: skip
+TARGETS: MutableMapping[str, Target] = Descriptions()

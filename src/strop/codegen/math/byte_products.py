@@ -1,6 +1,8 @@
 """Bytes, and sums of products of them: `dot4` on i32 that hold four each, unsigned on one side, signed on the other.
 
-Machines with VNNI have one instruction for it; x86 before that multiplies pairs of 16 bits. Elsewhere it is arithmetic.
+Machines with VNNI or Arm's `usdot` have one instruction for it; x86 before that multiplies pairs of 16 bits. Arm's
+`sdot` takes signed bytes only: Σ x·y = Σ (x − 128)·y − Σ (−128)·y, where the second sum is that of a weight, which the
+rows of a tile share. Elsewhere it is arithmetic. All of them are exact: sums wrap at 32 bits.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from strop.codegen.algebra import RegisterTerm
 from strop.codegen.frame import Frame
 
 _VNNI = {4: "128", 8: "256", 16: "512"}
+_DOTS = ("usdot", "sdot")
+_BYTES = {2: 8, 4: 16}  # bytes of a vector of so many i32
 _PAIRS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 
 
@@ -53,7 +57,9 @@ def accumulate(frame: Frame, kind: str, a: str, b: str, total: str, lanes: int) 
         name = f"@llvm.x86.avx512.vpdpbusd.{_VNNI[lanes]}"
         frame.names.declared[f"declare {vector} {name}({vector}, {vector}, {vector})"] = None
         return code.let(f"call {vector} {name}({vector} {total}, {vector} {a}, {vector} {b})")
-    if kind and lanes in _PAIRS:
+    if kind in _DOTS and lanes in _BYTES:
+        return _by_dot(frame, kind, a, b, total, lanes)
+    if kind == "pairs" and lanes in _PAIRS:
         halves = f"<{2 * lanes} x i16>"
         name = f"@{_PAIRS[lanes]}"
         frame.names.declared[f"declare {vector} {name}({halves}, {halves})"] = None
@@ -63,6 +69,27 @@ def accumulate(frame: Frame, kind: str, a: str, b: str, total: str, lanes: int) 
         return total
     left, right, before = (RegisterTerm(code, name, "i32", lanes) for name in (a, b, total))
     return (before + dot4(left, right)).name
+
+
+def _by_dot(frame: Frame, kind: str, a: str, b: str, total: str, lanes: int) -> str:
+    """total + dot4(a, b) by Arm's instructions for four products."""
+    code, count = frame.code, _BYTES[lanes]
+    vector, kinds = f"<{lanes} x i32>", f"<{count} x i8>"
+    name = f"@llvm.aarch64.neon.{kind}.v{lanes}i32.v{count}i8"
+    frame.names.declared[f"declare {vector} {name}({vector}, {kinds}, {kinds})"] = None
+
+    def as_bytes(value: str) -> str:
+        return frame.once(("as bytes", value, lanes), lambda: code.let(f"bitcast {vector} {value} to {kinds}"))
+
+    def dot(start: str, x: str, y: str) -> str:
+        return code.let(f"call {vector} {name}({vector} {start}, {kinds} {x}, {kinds} {y})")
+
+    x, y = as_bytes(a), as_bytes(b)
+    if kind == "usdot":
+        return dot(total, x, y)
+    lowered = frame.once(("bytes less 128", x), lambda: code.let(f"xor {kinds} {x}, splat (i8 -128)"))
+    rest = frame.once(("128 times bytes", y), lambda: dot("zeroinitializer", "splat (i8 -128)", y))
+    return code.let(f"sub {vector} {dot(total, lowered, y)}, {rest}")
 
 
 def _split(frame: Frame, x: str, lanes: int, signed: bool) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from strop.codegen.algebra import RegisterTerm, at_least, at_most, fma, polynomial, select
+from strop.codegen.algebra import RegisterTerm, at_least, at_most, fma, mul_add, polynomial, select
 from strop.codegen.math.exp import exp
 from strop.codegen.math.tables import ERF_NEAR, ERF_OVER, ERF_UNDER, ERFCX, GELU
 
@@ -44,7 +44,7 @@ def gelu(x: RegisterTerm) -> RegisterTerm:
 
 
 def _near(x: RegisterTerm) -> RegisterTerm:
-    return fma(x, polynomial(x * x, ERF_NEAR["f64"]), x)
+    return mul_add(x, polynomial(x * x, ERF_NEAR["f64"]), x)
 
 
 def _erfc_far(a: RegisterTerm) -> RegisterTerm:
@@ -53,9 +53,9 @@ def _erfc_far(a: RegisterTerm) -> RegisterTerm:
     square = a * a
     rest = fma(a, a, -square)
     bell = exp(-square)
-    bell = fma(-rest, bell, bell)
+    bell = mul_add(-rest, bell, bell)
     p = polynomial((a - _ERFCX_POLE) / (a + _ERFCX_POLE), ERFCX["f64"])
-    return bell * p / fma(a, 2.0, 1.0)
+    return bell * p / mul_add(a, 2.0, 1.0)
 
 
 def erfc(x: RegisterTerm) -> RegisterTerm:

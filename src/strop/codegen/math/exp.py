@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from strop.codegen.algebra import LAYOUT, RegisterTerm, at_least, at_most, float_bits, fma, polynomial, select
+from strop.codegen.algebra import LAYOUT, RegisterTerm, at_least, at_most, float_bits, fma, mul_add, polynomial, select
 from strop.codegen.math.tables import EXP, LOG, LOG1P, SHORT_EXP, SHORT_EXP2
 
 LOG2E = math.log2(math.e)
@@ -53,14 +53,14 @@ def nearest(x: RegisterTerm, factor: float, bias: int) -> tuple[RegisterTerm, Re
     Adding 1.5·2^mantissa leaves no room for a fraction: the sum's low bits are the rounded integer.
     """
     magic = 1.5 * 2.0 ** LAYOUT[x.dtype][1] + bias
-    rounded = fma(x, factor, magic)
+    rounded = mul_add(x, factor, magic)
     return rounded - magic, rounded.bits()
 
 
 def less_multiple(x: RegisterTerm, n: RegisterTerm, factor: float = 1.0) -> RegisterTerm:
     """x - n·factor·ln 2; the first step is exact."""
     high, low = parts("ln2", x.dtype)
-    return fma(n, -low * factor, fma(n, -high * factor, x))
+    return mul_add(n, -low * factor, fma(n, -high * factor, x))
 
 
 def exp(x: RegisterTerm) -> RegisterTerm:
@@ -123,12 +123,12 @@ def gelu_tanh(x: RegisterTerm) -> RegisterTerm:
     """½x·(1 + tanh u) = x·sigmoid(2u) with u = √(2/π)·(x + 0.044715·x³), in f32 as x/(1 + 2^t)."""
     slope, bend = _GELU_SLOPES
     if x.dtype == "f64":
-        return x * _sigmoid_f64(x * fma(x * x, bend, slope))
+        return x * _sigmoid_f64(x * mul_add(x * x, bend, slope))
     inside = _between(x, _GELU_LOW, _GELU_HIGH)
-    t = inside * fma(inside * inside, -bend * LOG2E, -slope * LOG2E)
+    t = inside * mul_add(inside * inside, -bend * LOG2E, -slope * LOG2E)
     n, integer = nearest(t, 1.0, LAYOUT["f32"][2])
     power = (integer << LAYOUT["f32"][1]).as_float()
-    return x / fma(power, polynomial(t - n, (1.0, *SHORT_EXP2["f32"])), 1.0)
+    return x / mul_add(power, polynomial(t - n, (1.0, *SHORT_EXP2["f32"])), 1.0)
 
 
 def mish(x: RegisterTerm) -> RegisterTerm:
@@ -136,7 +136,7 @@ def mish(x: RegisterTerm) -> RegisterTerm:
     if x.dtype == "f64":
         return x * tanh(select(x.compare("ogt", _MISH_IS_X), x, log1p(exp(x))))
     e = _exp_times(_between(x, _NOTHING, _MISH_IS_X), 0)
-    n = fma(e, e, e + e)
+    n = mul_add(e, e, e + e)
     return x * (n / (n + 2.0))
 
 
@@ -145,7 +145,7 @@ def softplus(x: RegisterTerm) -> RegisterTerm:
     if x.dtype == "f64":
         return at_least(x, 0.0) + log1p(exp(-abs(x)))
     u = _exp_times(at_least(-abs(x), _NOTHING), 0)
-    return fma(u, polynomial(u, LOG1P["f32"]), at_least(x, 0.0))
+    return mul_add(u, polynomial(u, LOG1P["f32"]), at_least(x, 0.0))
 
 
 def _between(x: RegisterTerm, low: float, high: float) -> RegisterTerm:
@@ -161,7 +161,7 @@ def _one_plus_exp_minus(x: RegisterTerm) -> RegisterTerm:
     n, integer = nearest(x, -LOG2E, LAYOUT["f32"][2])
     minus_r = fma(n, parts("ln2", "f32")[0], x)
     power = (integer << LAYOUT["f32"][1]).as_float()
-    return fma(power, polynomial(minus_r, (1.0, *SHORT_EXP["f32"])), 1.0)
+    return mul_add(power, polynomial(minus_r, (1.0, *SHORT_EXP["f32"])), 1.0)
 
 
 def _sigmoid_f64(x: RegisterTerm) -> RegisterTerm:
@@ -175,13 +175,13 @@ def _sigmoid_f64(x: RegisterTerm) -> RegisterTerm:
     minus_r = less_multiple(limited, n, -1.0)
     mirrored = tuple(c * (-1) ** k for k, c in enumerate(EXP[x.dtype]))
     power = (integer << mantissa).as_float()
-    tail = fma(minus_r * minus_r, polynomial(minus_r, mirrored), -minus_r)
-    result = 0.5 / (power + fma(power, tail, 0.5))
+    tail = mul_add(minus_r * minus_r, polynomial(minus_r, mirrored), -minus_r)
+    result = 0.5 / (power + mul_add(power, tail, 0.5))
     return select(x.compare("olt", _SIGMOID_IS_ZERO), x.lift(0.0), result)
 
 
 def expm1_of_reduced(r: RegisterTerm) -> RegisterTerm:
-    return fma(r * r, polynomial(r, EXP[r.dtype]), r)
+    return mul_add(r * r, polynomial(r, EXP[r.dtype]), r)
 
 
 def expm1(x: RegisterTerm) -> RegisterTerm:
@@ -190,7 +190,7 @@ def expm1(x: RegisterTerm) -> RegisterTerm:
     _, mantissa, bias = LAYOUT[x.dtype]
     n, integer = nearest(reduced, LOG2E, bias - 1)
     power = (integer << mantissa).as_float()
-    half = fma(power, expm1_of_reduced(less_multiple(reduced, n)), power - 0.5)
+    half = mul_add(power, expm1_of_reduced(less_multiple(reduced, n)), power - 0.5)
     return (half + half).copysign(x)
 
 
@@ -205,11 +205,11 @@ def tanh(x: RegisterTerm) -> RegisterTerm:
     high, low = parts("ln2", x.dtype)
     h = fma(n, high / 2, a)
     if x.dtype == "f64":
-        h = fma(n, low / 2, h)
-    v = fma(h * h, polynomial(h, tuple(-2 * c * (-2.0) ** k for k, c in enumerate(EXP[x.dtype]))), h)
+        h = mul_add(n, low / 2, h)
+    v = mul_add(h * h, polynomial(h, tuple(-2 * c * (-2.0) ** k for k, c in enumerate(EXP[x.dtype]))), h)
     power = (integer << mantissa).as_float()
-    numerator = fma(power, v, fma(power, -0.5, 0.5))
-    denominator = fma(-power, v, fma(power, 0.5, 0.5))
+    numerator = mul_add(power, v, mul_add(power, -0.5, 0.5))
+    denominator = mul_add(-power, v, mul_add(power, 0.5, 0.5))
     return (numerator / denominator).copysign(x)
 
 
@@ -220,7 +220,7 @@ def _half_exp(x: RegisterTerm) -> tuple[RegisterTerm, RegisterTerm]:
     n, integer = nearest(a, LOG2E, bias - 2)
     power = (integer << mantissa).as_float()
     q = expm1_of_reduced(less_multiple(a, n))
-    return 2.0 * fma(power, q, power), 2.0 * fma(power, q, power - 0.25)
+    return 2.0 * mul_add(power, q, power), 2.0 * mul_add(power, q, power - 0.25)
 
 
 def cosh(x: RegisterTerm) -> RegisterTerm:
@@ -230,7 +230,7 @@ def cosh(x: RegisterTerm) -> RegisterTerm:
 
 def sinh(x: RegisterTerm) -> RegisterTerm:
     _, h = _half_exp(x)
-    small = h + h / fma(h, 2.0, 1.0)
+    small = h + h / mul_add(h, 2.0, 1.0)
     return select(h.compare("olt", 2.0**60), small, h).copysign(x)
 
 
@@ -251,7 +251,7 @@ def _log_of_mantissa(f: RegisterTerm) -> tuple[RegisterTerm, RegisterTerm]:
     s = f / (f + 2.0)
     z = s * s
     square = f * f * 0.5
-    return f, square - s * fma(z, polynomial(z, LOG[f.dtype]), square)
+    return f, square - s * mul_add(z, polynomial(z, LOG[f.dtype]), square)
 
 
 def _with_limits(x: RegisterTerm, result: RegisterTerm) -> RegisterTerm:
@@ -265,7 +265,7 @@ def log(x: RegisterTerm) -> RegisterTerm:
     e, mantissa = _split(x)
     f, t = _log_of_mantissa(mantissa)
     high, low = parts("ln2", x.dtype)
-    return _with_limits(x, fma(e, high, f - fma(e, -low, t)))
+    return _with_limits(x, mul_add(e, high, f - mul_add(e, -low, t)))
 
 
 def log2(x: RegisterTerm) -> RegisterTerm:
@@ -273,7 +273,7 @@ def log2(x: RegisterTerm) -> RegisterTerm:
     f, t = _log_of_mantissa(mantissa)
     high, low = parts("log2e", x.dtype)
     w = f - t
-    return _with_limits(x, fma(w, high, fma(w, low, e)))
+    return _with_limits(x, mul_add(w, high, mul_add(w, low, e)))
 
 
 def log10(x: RegisterTerm) -> RegisterTerm:
@@ -282,7 +282,7 @@ def log10(x: RegisterTerm) -> RegisterTerm:
     w = f - t
     high, low = parts("log10(e)", x.dtype)
     power_high, power_low = parts("log10(2)", x.dtype)
-    return _with_limits(x, fma(e, power_high, fma(w, high, fma(e, power_low, w * low))))
+    return _with_limits(x, mul_add(e, power_high, mul_add(w, high, mul_add(e, power_low, w * low))))
 
 
 def log1p(x: RegisterTerm) -> RegisterTerm:
@@ -304,7 +304,7 @@ def asinh(x: RegisterTerm) -> RegisterTerm:
 
 def acosh(x: RegisterTerm) -> RegisterTerm:
     t = x - 1.0
-    near = log1p(t + fma(t, t, t + t).call("llvm.sqrt"))
+    near = log1p(t + mul_add(t, t, t + t).call("llvm.sqrt"))
     result = select(x.compare("olt", 2.0**28), near, log(x) + math.log(2))
     return select(x.compare("oge", 1.0), result, math.nan)
 

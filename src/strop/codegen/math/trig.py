@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from strop.codegen.algebra import RegisterTerm, fma, polynomial, select
+from strop.codegen.algebra import RegisterTerm, mul_add, polynomial, select
 from strop.codegen.math.tables import ASIN, ATAN, COS, SIN
 
 #: 2/π's bits from the weight 2^31 on (so 32 zeros first), in 32-bit words: enough for the largest f32
@@ -58,8 +58,8 @@ def _reduced(x: RegisterTerm) -> tuple[RegisterTerm, RegisterTerm]:
 
 def _sine_and_cosine(r: RegisterTerm) -> tuple[RegisterTerm, RegisterTerm]:
     z = r * r
-    sine = fma(r * z, polynomial(z, SIN["f32"]), r)
-    cosine = fma(z * z, polynomial(z, COS["f32"]), fma(z, -0.5, 1.0))
+    sine = mul_add(r * z, polynomial(z, SIN["f32"]), r)
+    cosine = mul_add(z * z, polynomial(z, COS["f32"]), mul_add(z, -0.5, 1.0))
     return sine, cosine
 
 
@@ -109,21 +109,21 @@ def asin(x: RegisterTerm) -> RegisterTerm:
     """Above ½: π/2 - 2·asin(√((1 - |x|)/2))."""
     a = abs(x)
     inner = a.compare("olt", 0.5)
-    folded = fma(a, -0.5, 0.5)
+    folded = mul_add(a, -0.5, 0.5)
     z = select(inner, a * a, folded)
     t = select(inner, a, folded.call("llvm.sqrt"))
-    s = fma(t, _asin_tail(z), t)
-    outer = fma(s, -2.0, _PI_LOW[x.dtype] / 2) + _PI_HIGH[x.dtype] / 2
+    s = mul_add(t, _asin_tail(z), t)
+    outer = mul_add(s, -2.0, _PI_LOW[x.dtype] / 2) + _PI_HIGH[x.dtype] / 2
     return select(inner, s, outer).copysign(x)
 
 
 def acos(x: RegisterTerm) -> RegisterTerm:
     a = abs(x)
     inner = a.compare("olt", 0.5)
-    folded = fma(a, -0.5, 0.5)
+    folded = mul_add(a, -0.5, 0.5)
     z = select(inner, x * x, folded)
     t = select(inner, x, folded.call("llvm.sqrt"))
-    s = fma(t, _asin_tail(z), t)
+    s = mul_add(t, _asin_tail(z), t)
     high, low = _PI_HIGH[x.dtype], _PI_LOW[x.dtype]
     middle = high / 2 - (s - low / 2)
     twice = s + s
@@ -137,7 +137,7 @@ def _arc(small: RegisterTerm, large: RegisterTerm) -> RegisterTerm:
     steep = t.compare("ogt", _TAN_EIGHTH)
     t = select(steep, (t - 1.0) / (t + 1.0), t)
     z = t * t
-    angle = fma(t * z, polynomial(z, ATAN[t.dtype]), t)
+    angle = mul_add(t * z, polynomial(z, ATAN[t.dtype]), t)
     high, low = _PI_HIGH[t.dtype] / 4, _PI_LOW[t.dtype] / 4
     return select(steep, (angle + low) + high, angle)
 

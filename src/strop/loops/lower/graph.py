@@ -34,14 +34,16 @@ def lower(
     graph: Graph,
     algorithms: Mapping[Node, Lowering] | None = None,
     library: Mapping[Node, str] | None = None,
+    known: Lowerings | None = None,
 ) -> Lowered:
     """The whole graph, node by node; every value that a later step reads is computed before it.
 
     A node in `algorithms` is lowered that way instead of by the one that its operator registers. One in `library` runs
-    outside of generated code, for the reason that is given; unless told, those do that have no lowering.
+    outside of generated code, for the reason that is given; unless told, those do that have no lowering. Nests of nodes
+    that are `known` are not made again, and new ones are added to them.
     """
     load_families()
-    work = _Lowering(graph, algorithms or {}, library_nodes(graph) if library is None else library)
+    work = _Lowering(graph, algorithms or {}, library_nodes(graph) if library is None else library, known)
     for node in graph.nodes:
         work.visit(node)
     outputs = tuple(work.deliver(root) for root in graph.roots)
@@ -52,14 +54,27 @@ def lower(
         outputs=outputs,
         buffers=work.buffers,
         constants=work.constants,
+        channels_last=frozenset(work.channels_last),
+        handed=frozenset(work.handed),
     )
+
+
+#: nests and constants of nodes, by what they depend on
+Lowerings = dict[tuple[object, ...], tuple[tuple[Nest, ...], dict[Buffer, tuple[Any, ...]]]]
 
 
 class _Lowering:
     """What is known while the graph is walked."""
 
-    def __init__(self, graph: Graph, algorithms: Mapping[Node, Lowering], library: Mapping[Node, str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        algorithms: Mapping[Node, Lowering],
+        library: Mapping[Node, str],
+        known: Lowerings | None = None,
+    ) -> None:
         self.algorithms, self.library = algorithms, library
+        self.known: Lowerings = known if known is not None else {}
         self.steps: list[Step] = []
         self.buffers: dict[Node, Buffer] = {}
         self.constants: dict[Buffer, tuple[Any, ...]] = {}
@@ -67,7 +82,26 @@ class _Lowering:
         self._reads: dict[Node, Read] = {}
         self._names: set[str] = set()
         self._wanted = {_result(root) for root in graph.roots}
+        self._images = self._returned_images(graph)
+        self.channels_last: set[str] = set()
+        self.handed: set[str] = set()
         self._delivered: set[Buffer] = set()
+
+    def _returned_images(self, graph: Graph) -> dict[Node, Node]:
+        """Outputs that are images channels last → the values that are computed in that order straight away. Not those
+        that windows of this graph reach over the edges of: they want zeros there, and the caller gets a copy."""
+        found: dict[Node, Node] = {}
+        for root in graph.roots:
+            value = root.inputs[0] if root.op == "permute" and root.attrs.get("image") else None
+            if value is None or value.dtype not in STORED or _result(value) in self._wanted:
+                continue
+            maker = _result(value)[0]
+            computed = maker.op not in ("input", "param", "constant", *VIEW_MAPS, *SOURCES)
+            users = graph.users[value]
+            if computed and self.library.keys().isdisjoint((maker, *users)) and not any(map(_reaches_out, users)):
+                found[root] = value
+                self._wanted.add(_result(value))
+        return found
 
     # ---- one node ----------------------------------------------------------------------------------------------------
 
@@ -80,6 +114,8 @@ class _Lowering:
             self._own(node, self._results[node.inputs[0]][node.attrs["index"]])
         elif node.op in VIEW_MAPS and node.dtype in STORED and node not in self.library:
             self._reads[node] = self._viewed(node)
+            if node.attrs.get("image") and node.inputs[0].op == "input":
+                self.channels_last.add(self.buffers[node.inputs[0]].name)
         elif node.op in SOURCES and node.dtype in STORED and node not in self.library:
             self._reads[node] = _repeated(node)
         else:
@@ -115,10 +151,21 @@ class _Lowering:
         named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
         reads = [self._reads[used] for used in node.inputs]
         algorithm = self.algorithms.get(node, LOWERINGS[node.op])
-        context = Context(named, reads, results)
-        with _named(node):
-            self.steps += algorithm(context)
-        self.constants.update(context.constants)
+        key = (node, algorithm, results, tuple(map(self._read_of, node.inputs)))
+        if key not in self.known:
+            context = Context(named, reads, results)
+            with _named(node):
+                nests = tuple(_computing(nest, node) for nest in algorithm(context))
+            self.known[key] = nests, context.constants
+        nests, constants = self.known[key]
+        self.steps += nests
+        self.constants.update(constants)
+
+    def _read_of(self, node: Node) -> object:
+        """What reading a value depends on: a buffer, or the value that a view shows."""
+        if node.op in VIEW_MAPS and node.dtype in STORED and node not in self.library:
+            return self._read_of(node.inputs[0])
+        return self.buffers.get(node)
 
     def _make_results(self, node: Node) -> tuple[Buffer, ...]:
         """One buffer per result; one that the graph returns is written straight into the caller's memory."""
@@ -155,9 +202,17 @@ class _Lowering:
 
     def deliver(self, root: Node) -> Buffer:
         """The buffer in which the caller finds an output: the value's own, if it was made for that, else a copy."""
+        if root in self._images:
+            made = self.buffers[self._images[root]]
+            self.channels_last.add(made.name)
+            self.handed.add(made.name)
+            self._delivered.add(made)
+            return made
         buffer = self.buffers.get(root)
         if buffer is None or buffer.space != "output" or buffer in self._delivered:
             buffer = self._copied(root, f"{root.name}.out", "output")
+            if root.op == "permute" and root.attrs.get("image"):
+                self.channels_last.add(buffer.name)
         self._delivered.add(buffer)
         return buffer
 
@@ -167,11 +222,16 @@ class _Lowering:
             return target
         if node.dtype in STORED:
             with _named(node):
-                self.steps.append(_copy(node, self._reads[node], target))
+                self.steps.append(_computing(_copy(node, self._reads[node], target), node))
             return target
         same = Node("reshape", (node,), {}, node.types, target.name, node.origin)
         self.steps.append(LibraryCall(same, (self.buffers[node],), (target,), _why_library(same)))
         return target
+
+
+def _computing(nest: Nest, node: Node) -> Nest:
+    """The nest with statements that say which node they compute."""
+    return nest.map_stores(lambda statement: replace(statement, nodes=(node.name,)))
 
 
 @contextmanager
@@ -181,6 +241,11 @@ def _named(node: Node) -> Iterator[None]:
         yield
     except UnknownExtent as undecided:
         raise undecided.within(f"%{node.name}: the lowering of `{node.op}`", node.origin) from None
+
+
+def _reaches_out(node: Node) -> bool:
+    """Whether its windows may reach over the edge of the image that they move over."""
+    return node.op == "conv" and any(extent != 1 for extent in node.inputs[1].shape[2:])
 
 
 def _result(node: Node) -> tuple[Node, int]:

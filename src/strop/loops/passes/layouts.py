@@ -84,7 +84,9 @@ def border_copy(source: Buffer, target: Buffer) -> Nest:
     loops = tuple(Loop(Var(f"i{d}", extent)) for d, extent in enumerate(source.shape))
     index = tuple(index_of(loop.var) for loop in loops)
     inner = source if target.space == "output" else target
-    return Nest(loops, (Store(target, index, Load(source, index)),), name=f"{inner.name}.copy", note=BORDER_COPY)
+    nodes = (source.name.removesuffix(INSIDE),)
+    copy = Store(target, index, Load(source, index), nodes=nodes)
+    return Nest(loops, (copy,), name=f"{inner.name}.copy", note=BORDER_COPY)
 
 
 def _find(program: Lowered, name: str) -> tuple[Buffer | None, Verdict]:
@@ -144,6 +146,37 @@ class BorderCopy(NestsPass):
     def space(cls, ir: Lowered) -> Iterator[BorderCopy]:
         for name in tensors(ir):
             if (one := cls(name)).check(ir):
+                yield one
+
+
+@dataclass(frozen=True)
+class HandOver(NestsPass):
+    """for i: y[n, c, h, w] = f(i)   →   for i: y[n, h, w, c] = f(i)     (y is a result that the caller takes so)"""
+
+    tensor: str
+
+    def check(self, ir: Lowered) -> Verdict:
+        if self.tensor not in ir.handed or self.tensor not in {b.name for b in ir.outputs}:
+            return no("nobody takes it channels last", self.tensor)
+        return no("it lies that way already", self.tensor) if self.tensor in ir.layouts else yes()
+
+    def apply(self, ir: Lowered) -> Lowered:
+        return self.apply_all(ir, (self,))
+
+    @classmethod
+    def apply_all(cls, ir: Lowered, passes: Sequence[HandOver]) -> Lowered:
+        names = {one.tensor for one in passes}
+        turned: dict[Buffer, tuple[Buffer, Layout]] = {}
+        for buffer in (b for b in ir.outputs if b.name in names):
+            layout = channels_last(len(buffer.shape))
+            turned[buffer] = (replace(buffer, shape=layout.shape(buffer.shape)), layout)
+        made = _laid_out(ir, turned)
+        return replace(made, outputs=tuple(turned[b][0] if b in turned else b for b in ir.outputs))
+
+    @classmethod
+    def space(cls, ir: Lowered) -> Iterator[HandOver]:
+        for buffer in ir.outputs:
+            if (one := cls(buffer.name)).check(ir):
                 yield one
 
 

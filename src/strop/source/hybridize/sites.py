@@ -116,15 +116,20 @@ def compiled_forwards(program: Program) -> list[Code]:
 def made_at(program: Program, forward: Code) -> list[Site]:
     """The lines that make a model of this class which something calls again and again, the best one first."""
     found = []
+    for code, statement, models in run_often(program):
+        if all(isinstance(m.cls, Class) and forward in forwards_of(program, m.cls) for m in models):
+            found.append((_is_returned(code, statement), code, statement))
+    return [(code, statement) for _, code, statement in sorted(found, key=lambda site: site[0])]
+
+
+def run_often(program: Program) -> Iterator[tuple[Code, ast.Assign, list[Object]]]:
+    """The lines that make models which something calls again and again and nothing compiles, with those models."""
     for code, statement, value in _of(program).sites:
         models = value.objects()
         if not models or len(models) != len(value.atoms) or is_test(program, code):
             continue
-        if not all(isinstance(m.cls, Class) and forward in forwards_of(program, m.cls) for m in models):
-            continue
         if _is_run_often(program, models) and not _is_repeated(program, code, statement):
-            found.append((_is_returned(code, statement), code, statement))
-    return [(code, statement) for _, code, statement in sorted(found, key=lambda site: site[0])]
+            yield code, statement, models
 
 
 def is_made(program: Program, forward: Code) -> bool:
@@ -147,10 +152,10 @@ def _is_returned(code: Code, statement: ast.Assign) -> bool:
 def _is_run_often(program: Program, models: list[Object]) -> bool:
     if not _of(program).compiled.isdisjoint(models):
         return False
-    return any(True for obj in models for _ in _hot_calls(program, obj))
+    return any(True for obj in models for _ in hot_calls(program, obj))
 
 
-def _hot_calls(program: Program, obj: Object) -> Iterator[Call]:
+def hot_calls(program: Program, obj: Object) -> Iterator[Call]:
     """Calls of a model in loops, or in functions that run often, and are not compiled."""
     for user in dict.fromkeys(program.users_of(obj)):
         code = program.code(user)
@@ -179,6 +184,7 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
     """Models of library classes and of files outside the scan, which have no `forward` here that could be decorated."""
     found = []
     taken: set[Object] = set()
+    unseen = list(unseen_models(program))
     for code, statement, value in _of(program).sites:
         if is_test(program, code) or _is_repeated(program, code, statement):
             continue
@@ -197,13 +203,22 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
             rest = len(assumed) - _MAX_ASSUMPTIONS
             told = assumed if rest <= 0 else (*assumed[:_MAX_ASSUMPTIONS], f"{rest} more of this kind")
             found.append((finding(code, statement, worth, told, table), worth.saved))
-        elif _comes_from_library(value) and _is_called_in_loop(program, code, statement):
+        elif (code, statement) in unseen:
             table = table_of(target, is_trained(program, [code.module]), with_strop)
             if table in _UNSEEN:
                 worth = Estimate(*_UNSEEN[table])
                 made = finding(code, statement, worth, ("layers of the package can be traced",), table)
                 found.append((made, worth.saved))
     return found
+
+
+def unseen_models(program: Program) -> Iterator[Site]:
+    """The lines that have a registry or a configuration make a model, which something calls again and again."""
+    for code, statement, value in _of(program).sites:
+        if is_test(program, code) or _is_repeated(program, code, statement) or not _comes_from_library(value):
+            continue
+        if _is_called_in_loop(program, code, statement):
+            yield code, statement
 
 
 def _figures(program: Program, models: list[Object], target: str, with_strop: bool) -> str:
@@ -246,7 +261,7 @@ def _holds_together(program: Program, obj: Object, depth: int) -> bool:
 def _estimate(program: Program, models: list[Object], target: str) -> Estimate | None:
     """What a call of the model costs; None when nothing calls it again and again."""
     for obj in models:
-        for event in _hot_calls(program, obj):
+        for event in hot_calls(program, obj):
             if isinstance(obj.cls, Class):
                 return estimate(program, forwards_of(program, obj.cls)[0], target)
             return event_estimate(program, event, target)
@@ -276,17 +291,20 @@ def _is_called_in_loop(program: Program, code: Code, statement: ast.Assign) -> b
     return called
 
 
+def line_after(code: Code, statement: ast.Assign, text: str) -> Edit:
+    """A new line behind a statement."""
+    file, last = code.module.file, statement.end_lineno or statement.lineno
+    line = " " * statement.col_offset + text
+    if last < code.module.lines:
+        return Edit(Place(file, last + 1, 0, last + 1, 0), f"{line}\n")
+    column = statement.end_col_offset or 0
+    return Edit(Place(file, last, column, last, column), f"\n{line}")
+
+
 def finding(code: Code, statement: ast.Assign, worth: Estimate, assumptions: tuple[str, ...], table: str) -> Finding:
     """`name.compile()` on the line after the statement."""
     name = ast.unparse(statement.targets[0])
-    file, last = code.module.file, statement.end_lineno or statement.lineno
     compiling = f"{name}.compile{backend_of(table) or '()'}"
-    call = " " * statement.col_offset + compiling
-    if last < code.module.lines:
-        edit = Edit(Place(file, last + 1, 0, last + 1, 0), f"{call}\n")
-    else:
-        column = statement.end_col_offset or 0
-        edit = Edit(Place(file, last, column, last, column), f"\n{call}")
     return Finding(
         TO_GRAPH,
         "compile",
@@ -294,7 +312,7 @@ def finding(code: Code, statement: ast.Assign, worth: Estimate, assumptions: tup
         code.name,
         f"`{name}` can be compiled where it is made: `{compiling}`",
         "safe-if",
-        (edit,),
+        (line_after(code, statement, compiling),),
         (),
         round(worth.gain, 2),
         gain_reason=worth.reason() if worth.kinds else "most models of such libraries gain so much",

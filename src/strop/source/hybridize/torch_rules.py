@@ -59,6 +59,22 @@ UNDETERMINED = declare(
     follow. `strop verify` runs it and counts.
     """,
 )
+CHANNELS_LAST = declare(
+    "STR180",
+    "channels-last",
+    """A network of convolutions is trained in the layout that PyTorch stores images in by default.
+
+    The kernels of 2-d convolutions on CPUs work on images with the channels last; in the default layout each of them
+    converts its input and its result. One line where the model is made stores its weights that way, and the activations
+    follow. `x.view(…)` of an image in such a model becomes `x.reshape(…)`, which copies where a view is not possible.
+    Training steps of twelve networks became 1.0 to 1.45 times as fast on one thread. What is compiled chooses its
+    layouts by itself.
+
+    Instead of:  net = Net()
+    Write:       net = Net()
+                 net.to(memory_format=torch.channels_last)
+    """,
+)
 RECOMPILES_EVERY_CALL = declare(
     "STR170",
     "recompiles-every-call",
