@@ -96,6 +96,10 @@ def test_an_estimate_is_believed_only_if_it_is_clearly_better(product):
     assert better.record(product).passes == "split{nest=k loop=m0 by=2}" and better.record(product).ratio == 0.9
 
 
+def test_what_the_model_cannot_tell_is_not_searched(product):
+    assert not any("serpentine{" in one.passes for one in after(product, 2).best)
+
+
 def test_an_estimate_of_rows_is_not_believed_without_measuring():
     softmax = nest_of(nn.Softmax(-1), 64, 300)
     state = SearchState(1, 0, 100.0, (Candidate("split{nest=k loop=n by=2}", 50.0),))

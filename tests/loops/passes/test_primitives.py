@@ -246,3 +246,19 @@ def test_subtotals_stand_around_a_tile_once() -> None:
     assert str(made).count("total[l] += total.k[l]") == 2
     assert not Subtotal("sums", "k", 2).check(made)
     assert Subtotal("sums", "k", 16).apply(nest) == nest
+
+
+def test_sinking_loops_asks_every_piece_that_has_them():
+    """A split has made pieces of a nest, in one of which the loops are not the innermost ones."""
+    x, y = Buffer("x", "f32", (4, 4), "input"), Buffer("y", "f32", (4, 4), "output")
+
+    def piece(*names: str) -> Nest:
+        i, j = (Var(name, 4) for name in names)
+        scratch = Buffer(f"{names[0]}.held", "f32", (), "scratch")
+        held = Nest((), (Store(scratch, (), Load(x, (index_of(i), index_of(j)))),))
+        loops = (Loop(i, "parallel"), Loop(j, "parallel"))
+        return Nest(loops, (held, Store(y, (index_of(i), index_of(j)), Load(scratch, ()))), (scratch,))
+
+    pieces = Nest((), (piece("i", "j"), piece("i", "k")), name="n")
+    assert "innermost" in Sink("n", ("i", "j")).check(pieces).why
+    assert Sink("n", ("i", "j")).check(Nest((), (piece("i", "j"), piece("l", "k")), name="n"))

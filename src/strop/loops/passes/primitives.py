@@ -222,14 +222,14 @@ class Sink(Pass):
         found = exists(ir, *self.loops) if self.loops else no("no loops are named", ir.name)
         if not found:
             return found
-        owner, _ = find_loop(ir, self.loops[0]) or (ir, 0)
-        names = tuple(loop.name for loop in owner.loops[-len(self.loops) :])
-        if set(names) != set(self.loops):
-            return no(f"only the innermost loops ({', '.join(names)}) can sink", ir.name)
-        if any(loop.kind != "parallel" for loop in owner.loops[-len(self.loops) :]):
-            return no("only parallel loops can sink: their points do not depend on each other", ir.name)
-        if any(loop.until for loop in owner.all_loops):
-            return no("a loop inside ends early, for each of their points by itself", ir.name)
+        for owner in (one for one in nests_of(ir) if any(loop.name == self.loops[0] for loop in one.loops)):
+            names = tuple(loop.name for loop in owner.loops[-len(self.loops) :])
+            if set(names) != set(self.loops):
+                return no(f"only the innermost loops ({', '.join(names)}) can sink", ir.name)
+            if any(loop.kind != "parallel" for loop in owner.loops[-len(self.loops) :]):
+                return no("only parallel loops can sink: their points do not depend on each other", ir.name)
+            if any(loop.until for loop in owner.all_loops):
+                return no("a loop inside ends early, for each of their points by itself", ir.name)
         return yes()
 
     def apply(self, ir: Nest) -> Nest:
