@@ -7,8 +7,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
 .PHONY: help demo test coverage test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
-        test-soundness test-packages test-studio screenshots test-scale test-trainers test-zoo check format docs bench \
-        bench-proposals clean
+        test-soundness test-packages test-studio screenshots test-scale test-trainers test-zoo test-cross check format docs \
+        bench bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-scale       tuning and scanning on a Ray cluster of two nodes on this machine"
 	@echo "make test-studio      the studio in a real browser: every view, by mouse and by keyboard, attacks, axe-core"
 	@echo "make screenshots      pictures of every view of the studio in build/screenshots, light and dark, wide and narrow"
+	@echo "make test-cross       model files for AArch64 under qemu, with networks of the zoo (installs qemu where it can)"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make bench-proposals  projects that train and serve models, before and after strop fix"
 	@echo "make format           let ruff format the code"
@@ -93,6 +94,13 @@ test-studio: $(VENV)/.browser
 
 screenshots: $(VENV)/.browser
 	$(BIN)/python tools/studio_screenshots.py build/screenshots
+
+# An emulator and a compiler for AArch64 are installed where that is possible (Debian, as root); tests say what is missing.
+CROSS := qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+
+test-cross: $(VENV)/.test
+	command -v qemu-aarch64 > /dev/null && command -v aarch64-linux-gnu-gcc > /dev/null || apt-get install -y $(CROSS) || true
+	$(BIN)/python -m pytest tests/deploy -m "slow or not slow"
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -29,7 +29,7 @@ from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.profile import TimedProgram
-from strop.runtime.step_program import StepMemory, StepProgram, with_params, worth_packing
+from strop.runtime.step_program import Half, StepMemory, StepProgram, with_params, worth_packing
 from strop.runtime.thread_count import usable_threads
 from strop.runtime.trainer import allowing_recurrence
 from strop.schedule.program import Plan
@@ -118,7 +118,14 @@ class ProfiledBackend(Backend):
         self.programs: list[tuple[Plan, TimedStep]] = []
 
     def _timed(
-        self, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal, threads: int
+        self,
+        half: Half,
+        graph: Graph,
+        weights: Sequence[int],
+        memory: StepMemory,
+        options: Options,
+        journal: Journal,
+        threads: int,
     ) -> TimedStep:
         target = target_for(options)
         packed = worth_packing(graph, weights, target)

@@ -46,10 +46,18 @@ def images() -> nn.Module:
     )
 
 
+class Functions(nn.Module):
+    """In part functions of the C library, in f64."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sin() + x.cos() + x.abs().pow(0.3) + x.floor() + torch.fmod(x, 0.7)
+
+
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor]]] = {
     "products": (lambda: nn.Sequential(nn.Linear(75, 130), nn.GELU(), nn.Linear(130, 33)), lambda: torch.randn(21, 75)),
     "images": (images, lambda: torch.randn(1, 32, 20, 20)),
     "recurrent": (Recurrent, lambda: torch.randn(6, 1, 24)),
+    "functions": (Functions, lambda: torch.linspace(-9, 9, 203, dtype=torch.float64)),
     "table": (Table, lambda: torch.arange(14).reshape(2, 7) % 11),
 }
 

@@ -47,6 +47,7 @@ class Counts(nn.Module):
         (lambda: nn.Identity(), torch.ones(3), "output 0 is an input itself"),
         (Counts, torch.ones(3), "it writes to calls"),
         (lambda: Calls(lambda x: 3), torch.ones(3), "it returns no tensor"),
+        (lambda: Calls(lambda x: x * 2), torch.ones(0, 3), "it has nothing to compute"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_put_into_a_file_is_refused_with_its_name(tmp_path, model, x, why):

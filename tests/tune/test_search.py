@@ -96,6 +96,12 @@ def test_an_estimate_is_believed_only_if_it_is_clearly_better(product):
     assert better.record(product).passes == "split{nest=k loop=m0 by=2}" and better.record(product).ratio == 0.9
 
 
+def test_an_estimate_of_rows_is_not_believed_without_measuring():
+    softmax = nest_of(nn.Softmax(-1), 64, 300)
+    state = SearchState(1, 0, 100.0, (Candidate("split{nest=k loop=n by=2}", 50.0),))
+    assert state.record(softmax).passes == ""
+
+
 def test_a_search_ends_when_nothing_better_is_found(product):
     assert not SearchState(rounds=2, idle=2).ended
     assert SearchState(rounds=3, idle=search.IDLE_ROUNDS).ended

@@ -91,11 +91,19 @@ def tune(
             finally:
                 pool.close()
         ends = None if seconds is None else started + seconds
-        verdicts = [measure_program(one, tuner.searches, store, ends, tell) for one in programs] if measure else []
+        verdicts: list[Verdicts] = []
+        late: list[str] = []
+        for one in programs if measure else ():
+            if verdicts and ends is not None and time.monotonic() >= ends:
+                late.append(one.model)
+            else:
+                verdicts.append(measure_program(one, tuner.searches, store, ends, tell))
     if json:
         print_json(_document(tuner.searches, verdicts, store))
     elif not quiet:
         _print_report(tuner.searches, verdicts, store, time.monotonic() - started)
+        if late:
+            out.print(f"Time was up before these were measured: {', '.join(late)}", markup=False)
 
 
 def _pool(ray: str | None, workers: int | None) -> TaskPool:
@@ -163,10 +171,13 @@ def _row(one: NestSearch, refused: str) -> str:
 
 
 def _why_kept(one: NestSearch) -> str:
+    from strop.loops.analysis import contraction
     from strop.tune.search import WORTH
 
     if one.record is None or one.record.passes:
         return ""
+    if contraction(one.group.tuned.nest) is None and one.state.ratio <= WORTH:
+        return f"an estimate of {one.state.ratio:.3f} is not believed of rows and copies: --measure would tell"
     return f"the best estimate is {one.state.ratio:.3f} of the default's, and {WORTH} would be believed"
 
 

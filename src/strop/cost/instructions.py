@@ -241,6 +241,8 @@ _ARM_BITS = {"v": 128, "q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
 def aarch64(text: str) -> Operation | None:
     """A line with the destination first."""
     mnemonic, _, rest = text.partition("\t")
+    if not mnemonic.startswith("b."):  # Apple's way of writing: `fadd.4s v0, v1, v2`
+        mnemonic = mnemonic.partition(".")[0]
     operands = _split(rest.split("//")[0].split(";")[0])
     names = [_arm_registers(o) for o in operands]
     if mnemonic in ("nop", "hint", "ret"):

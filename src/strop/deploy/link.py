@@ -18,7 +18,7 @@ from strop.core.problem import Problem
 EXTERNALS = (
     "memcpy", "memmove", "memset", "floorf", "floor", "ceilf", "ceil", "truncf", "trunc", "rintf", "rint",
     "nearbyintf", "nearbyint", "roundf", "round", "roundevenf", "roundeven", "fmodf", "fmod", "sinf", "sin", "cosf",
-    "cos", "tanf", "tan", "powf", "pow", "expf", "exp", "logf", "log",
+    "cos", "tanf", "tan", "powf", "pow", "expf", "exp", "logf", "log", "sincosf", "sincos",
 )  # fmt: skip
 #: no page of Linux is larger: what is mapped by itself starts at a multiple
 PAGE = 65536

@@ -149,6 +149,8 @@ class _Maker:
         if library:
             names = ", ".join(f"`{one}`" for one in dict.fromkeys(library))
             raise _refused(f"it needs PyTorch for {names}", "docs/library-nodes.md says which operators are compiled")
+        if not calls:
+            raise _refused("it has nothing to compute: every result is empty or known beforehand")
         self.bytes = self.bytes or any(_multiplies_bytes(call.nest) for call in calls)
         self.plan = self.plan or "\n\n".join(str(call.nest) for call in calls)
         made = pipeline.generate(stages, self.target, self.journal, part="steps")

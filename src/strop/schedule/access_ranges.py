@@ -8,11 +8,15 @@ from functools import cached_property
 from itertools import pairwise
 from math import gcd, lcm
 
+import numpy as np
+import numpy.typing as npt
+
 from strop.loops.calls import Call
-from strop.loops.index import Index, Quotient, Remainder, Var, index_of
+from strop.loops.index import Atom, Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import CONSTANT, Buffer, Loop, Nest, Store, loads
 from strop.loops.volume import flop
 
+Steps = npt.NDArray[np.int64]  # a number for each step of a loop
 MOST_STEPS = 20_000  # of a loop that is looked at step by step
 
 
@@ -154,9 +158,38 @@ def _bounds(index: Index, var: Var) -> list[tuple[int, int]]:
     """The smallest and the largest value of an index at each step of a loop."""
     factor = index.coefficient(var)
     if factor is None:
-        return [index.substitute({var: Index(const=i)}).bounds for i in range(var.extent)]
+        lows, highs = _bounds_by_step(index, var)
+        return list(zip(lows.tolist(), highs.tolist()))
     low, high = index.substitute({var: Index()}).bounds
     return [(low + factor * i, high + factor * i) for i in range(var.extent)]
+
+
+def _bounds_by_step(index: Index, var: Var) -> tuple[Steps, Steps]:
+    """The same for indices that go by quotients and remainders of the loop, all steps at once."""
+    low = np.full(var.extent, index.const)
+    high = low.copy()
+    for atom, factor in index.terms:
+        least, most = _bounds_of_atom(atom, var)
+        low += factor * (least if factor > 0 else most)
+        high += factor * (most if factor > 0 else least)
+    return low, high
+
+
+def _bounds_of_atom(atom: Atom, var: Var) -> tuple[Steps, Steps]:
+    if atom == var:
+        steps = np.arange(var.extent)
+        return steps, steps
+    if not isinstance(atom, Quotient | Remainder) or var not in atom.of.vars:
+        least, most = atom.bounds
+        return np.full(var.extent, least), np.full(var.extent, most)
+    if isinstance(atom, Quotient):
+        low, high = _bounds_by_step(atom.of, var)
+        return low // atom.by, high // atom.by
+    by = atom.by
+    whole = tuple((inner, factor) for inner, factor in atom.of.terms if factor % by)
+    low, high = _bounds_by_step(Index(whole, atom.of.const % by), var)
+    same = low // by == high // by
+    return np.where(same, low % by, 0), np.where(same, high % by, by - 1)
 
 
 def _ranged(nest: Nest, name: str, pieces: Iterator[LoopPiece]) -> Nest:

@@ -61,6 +61,9 @@ class _Line:
     undone: Edits = ()
 
 
+_Change = tuple[_Line, Callable[[], str]]  # what a branch becomes, and how that is told
+
+
 class Steering(Inspection):
     """One graph's program that can be exchanged while it is in use. Who derives from it makes the first one (`_begin`),
     and says how code becomes a program that runs (`_loaded`)."""
@@ -208,8 +211,8 @@ class Steering(Inspection):
         """
         new = parsed(passes)
 
-        def added(line: _Line) -> tuple[_Line, str]:
-            return _Line((*line.edits, new) if new else line.edits), _text(new)
+        def added(line: _Line) -> _Change:
+            return _Line((*line.edits, new) if new else line.edits), partial(_text, new)
 
         self._steer("applied", added)
 
@@ -218,33 +221,33 @@ class Steering(Inspection):
         it again; without any, it is taken out."""
         new = parsed(passes)
 
-        def replaced(line: _Line) -> tuple[_Line, str]:
+        def replaced(line: _Line) -> _Change:
             edits = line.edits
             if not -len(edits) <= index < len(edits):
                 raise Problem("STR001", f"{len(edits)} edits were applied, there is no {index}", help="session.applied")
             at = index % len(edits)
-            told = f"{_text(new) or 'nothing'} in place of {_text(edits[at])}"
-            return _Line((*edits[:at], *((new,) if new else ()), *edits[at + 1 :])), told
+            changed = _Line((*edits[:at], *((new,) if new else ()), *edits[at + 1 :]))
+            return changed, lambda: f"{_text(new) or 'nothing'} in place of {_text(edits[at])}"
 
         self._steer("applied", replaced)
 
     def undo(self) -> None:
         """Take back what `apply` was given last."""
 
-        def shortened(line: _Line) -> tuple[_Line, str]:
+        def shortened(line: _Line) -> _Change:
             if not line.edits:
                 raise Problem("STR001", "nothing was applied that could be undone")
-            return _Line(line.edits[:-1], (*line.undone, line.edits[-1])), _text(line.edits[-1])
+            return _Line(line.edits[:-1], (*line.undone, line.edits[-1])), partial(_text, line.edits[-1])
 
         self._steer("undone", shortened)
 
     def redo(self) -> None:
         """Apply again what was undone last."""
 
-        def lengthened(line: _Line) -> tuple[_Line, str]:
+        def lengthened(line: _Line) -> _Change:
             if not line.undone:
                 raise Problem("STR001", "nothing was undone that could be done again")
-            return _Line((*line.edits, line.undone[-1]), line.undone[:-1]), _text(line.undone[-1])
+            return _Line((*line.edits, line.undone[-1]), line.undone[:-1]), partial(_text, line.undone[-1])
 
         self._steer("redone", lengthened)
 
@@ -272,7 +275,7 @@ class Steering(Inspection):
                           help="session.why_not(a, b) says what it would need")  # fmt: skip
         self.apply(legal)
 
-    def _steer(self, kind: EventKind, change: Callable[[_Line], tuple[_Line, str]]) -> None:
+    def _steer(self, kind: EventKind, change: Callable[[_Line], _Change]) -> None:
         """Have the current branch become what `change` makes of it and tells of that; one operation at a time."""
         with self.operations.alone():
             line, told = change(self._lines[self._branch])
@@ -281,11 +284,14 @@ class Steering(Inspection):
             if heard is not None:
                 self.journal.take(heard.events)
             self._lines[self._branch] = line
-            self.operations.tell(kind, self._branch, told, digest=self.digest)
+            self.operations.tell(kind, self._branch, told(), digest=self.digest)
 
     def _state_of(self, edits: Edits, kind: str) -> tuple[ProgramState, Journal | None]:
         """The program after these passes by hand, and what making it has written down; one that is kept is not made."""
-        known = self._states.get(edits) if not self.hooks else None
+        try:
+            known = self._states.get(edits) if not self.hooks else None
+        except TypeError:  # a pass of another package that holds anything: planning says what is wrong with it
+            known = None
         if known is not None:
             self._states.move_to_end(edits)
             return known, None

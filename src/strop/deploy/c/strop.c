@@ -60,6 +60,7 @@ static void (*const externals[])(void) = {
     F(memcpy), F(memmove), F(memset), F(floorf), F(floor), F(ceilf), F(ceil), F(truncf), F(trunc), F(rintf), F(rint),
     F(nearbyintf), F(nearbyint), F(roundf), F(round), F(roundevenf), F(roundeven), F(fmodf), F(fmod), F(sinf), F(sin),
     F(cosf), F(cos), F(tanf), F(tan), F(powf), F(pow), F(expf), F(exp), F(logf), F(log),
+    F(sincosf), F(sincos),
 };
 enum { EXTERNALS = sizeof externals / sizeof *externals };
 
