@@ -47,7 +47,7 @@ coverage: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers and not models and not scale"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers and not models and not scale and not browser"
 
 # The host stands in for other machines. x86-64-v3 hides AVX-512; znver4@host plans for AVX-512 and emulates it where it
 # is missing. `make test STROP_TARGET=x86-64-v3` runs everything that way.

@@ -234,6 +234,20 @@ def test_arrows_walk_along_edges_and_enter_opens_groups(browser, live):
         assert page.evaluate(count) != before
 
 
+def test_an_operator_leads_to_the_code_of_its_nest(browser, live):
+    with opened(browser, live.address) as page:
+        for level in live.session.levels[:2]:
+            page.select_option("#level", level)
+            settled(page)
+            node = next(node for node in live.session.view(level).nodes if node.kind == "operator" and node.computes)
+            page.fill("#search", node.name)
+            page.keyboard.press("Enter")
+            page.click(f"text=Code of {node.computes[0]}")
+            page.wait_for_selector("#lines-nest .line")
+            assert page.input_value("#nest-choice") == node.computes[0]
+            page.click("#tab-Graph")
+
+
 def test_a_line_of_the_nest_lights_its_instructions_and_its_python(browser, live):
     with opened(browser, live.address) as page:
         show(page, "Code")

@@ -37,13 +37,14 @@ class Item:
 
 def labelled(name: str, path: str, below: str) -> Item:
     """A node whose box holds its name and a smaller line below it."""
-    letters = max(len(short(name)), len(below) * 0.85)
+    letters = max(len(label(name, path)), len(below) * 0.85)
     return Item(name, path, min(max(letters * LETTER + 24.0, NARROWEST), WIDEST))
 
 
-def short(name: str) -> str:
-    """The end of a long name: its module is written on the box around it."""
-    return name if len(name) <= 30 else f"…{name[-29:]}"
+def label(name: str, path: str) -> str:
+    """A node's name without that of the group around it, and the end of it where it is long."""
+    inner = name.removeprefix(f"{path}.") if path else name
+    return inner if len(inner) <= 30 else f"…{inner[-29:]}"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Box:
     is_open: bool = False
     depth: int = 0
     count: int = 1  # nodes inside
+    group: str = ""  # that it lies in
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,8 @@ def _collect(
             _collect(member, items, *corner, boxes, lines)
         else:
             names.append(items[member].name)
-            boxes.append(Box(items[member].name, *corner, width, height, depth=group.depth + 1))
+            name, depth = items[member].name, group.depth + 1
+            boxes.append(Box(name, *corner, width, height, depth=depth, group=group.path))
     number: dict[Hashable, int] = {member: i for i, member in enumerate(group.members)}
     for (start, end), links in group.links.items():
         a, b = number[start], number[end]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from strop.draw.layout import Arrow, Box, Drawing, Item, Line, layout, paths_of, short
+from strop.draw.layout import Arrow, Box, Drawing, Item, Line, label, layout, paths_of
 
 MOST_BOXES = 120  # a larger graph is drawn with its modules closed, as far as that is needed
 WIDEST = 18.0  # of an edge: the largest tensor
@@ -66,7 +66,7 @@ def _box_svg(box: Box, below: Mapping[str, str]) -> str:
     )
     if box.is_open:
         return frame + _text_svg(box.x + 12, box.y + 17, box.name.rpartition(".")[2], "start", 13)
-    name = f"▸ {box.name.rpartition('.')[2]}" if box.is_group else short(box.name)
+    name = f"▸ {box.name.rpartition('.')[2]}" if box.is_group else label(box.name, box.group)
     second = f"{box.count} nodes" if box.is_group else below.get(box.name, "")
     middle = box.x + box.width / 2
     return (

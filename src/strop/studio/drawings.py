@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
-from strop.draw.layout import Arrow, Drawing, Item, Line, around, homes, labelled, layout, paths_of, short
+from strop.draw.layout import Arrow, Drawing, Item, Line, around, homes, label, labelled, layout, paths_of
 from strop.session.views import Edge, ProgramNode, ProgramView
 
 MOST_LINKS = 40  # of one drawn edge that are listed one by one
@@ -18,11 +19,19 @@ PREPARED = "when parameters change"
 def outline(view: ProgramView, prepared: Collection[str] = ()) -> dict[str, Any]:
     """The nodes of a level in order, for the tree beside the drawing and for search."""
     inside = _homes(view, prepared)
-    return {"level": view.level, "nodes": [_outlined(node, inside.get(node.name, node.module)) for node in view.nodes]}
+    return {
+        "level": view.level,
+        "nodes": [_outlined(_at_every_call(node, prepared), inside.get(node.name, node.module)) for node in view.nodes],
+    }
 
 
 def _outlined(node: ProgramNode, home: str) -> dict[str, Any]:
     return {**node.to_json(), "home": home, "origins": [str(origin) for origin in node.origins]}
+
+
+def _at_every_call(node: ProgramNode, prepared: Collection[str]) -> ProgramNode:
+    """The node with its time in a call: none of what runs when parameters change."""
+    return replace(node, cycles=None) if node.name in prepared else node
 
 
 def _homes(view: ProgramView, prepared: Collection[str]) -> dict[str, str]:
@@ -34,7 +43,7 @@ def _homes(view: ProgramView, prepared: Collection[str]) -> dict[str, str]:
 
 def drawn(view: ProgramView, opened: Iterable[str], prepared: Collection[str] = ()) -> dict[str, Any]:
     """A level with these groups open. Groups within closed ones are not drawn."""
-    nodes = {node.name: node for node in view.nodes if node.kind not in UNDRAWN}
+    nodes = {node.name: _at_every_call(node, prepared) for node in view.nodes if node.kind not in UNDRAWN}
     inside = _homes(view, prepared)
     items = [labelled(name, inside[name], node.what) for name, node in nodes.items()]
     known = set(paths_of(items))
@@ -69,14 +78,14 @@ def _boxes(drawing: Drawing, nodes: dict[str, ProgramNode], view: ProgramView) -
     for box in drawing.boxes:
         place = [round(box.x, 1), round(box.y, 1), round(box.width, 1), round(box.height, 1)]
         if box.is_group:
-            label, below = box.name.rpartition(".")[2], f"{box.count} nodes"
+            name, below = box.name.rpartition(".")[2], f"{box.count} nodes"
             kind, cycles = "group", spent.get(box.name, 0.0)
         else:
             node = nodes[box.name]
-            label, below, kind, cycles = short(box.name), node.what, node.kind, node.cycles or 0.0
+            name, below, kind, cycles = label(box.name, box.group), node.what, node.kind, node.cycles or 0.0
         share = cycles / total if total else None
         found.append({"name": box.name, "at": place, "kind": kind, "open": box.is_open, "depth": box.depth,
-                      "label": label, "below": below, "share": share})  # fmt: skip
+                      "label": name, "below": below, "share": share})  # fmt: skip
     return found
 
 

@@ -113,7 +113,7 @@ export function trainingView(stored, overview, { live, act, half }) {
   }
   const kept = stored.filter((one) => one.stored);
   const total = kept.reduce((sum, one) => sum + one.bytes, 0);
-  const cycles = (count) => (count === null ? "cannot be" : `${Math.round(count).toLocaleString("en")} cycles`);
+  const cycles = (count) => (count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} M` : count >= 1e3 ? `${(count / 1e3).toFixed(1)} k` : String(Math.round(count)));
   const rows = stored.map((one) =>
     row([
       one.name,
@@ -125,7 +125,7 @@ export function trainingView(stored, overview, { live, act, half }) {
       live && one.pass_to_change ? button(one.stored ? "Recompute" : "Store", () => act("partition", { passes: one.pass_to_change }), { "aria-label": `${one.stored ? "Recompute" : "Store"} ${one.name}` }) : "",
     ]),
   );
-  const heads = ["value", "type", { text: "size", number: true }, "is", { text: "keeping it", number: true }, { text: "computing it", number: true }, "action"];
+  const heads = ["value", "type", { text: "size", number: true }, "is", { text: "cycles to keep", number: true }, { text: "to compute", number: true }, "action"];
   const shown = h("div", { class: "inline" }, overview.halves.map((name) => button(`Graph of ${name}`, () => half(name))));
   const said = `Backward needs ${stored.length} values of forward: ${kept.length} are stored (${bytes(total)}), ${stored.length - kept.length} are computed again.`;
   return h("div", { class: "chart-view" }, title, h("p", {}, said), shown, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values for backward" }, table("Values of forward that backward needs", heads, rows)));

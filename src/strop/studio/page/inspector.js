@@ -96,7 +96,7 @@ export class Inspector {
     for (const origin of node.origins.slice(0, 6)) rows.push(row(["from", h("code", {}, origin)]));
     const result = h("div", { id: "preview" });
     const cost = h("div", {});
-    const nests = node.kind === "nest" || node.kind === "library" ? [name] : node.nests;
+    const nests = node.kind === "operator" ? node.computes : node.kind === "nest" ? [name] : [];
     const code = nests.map((one) => button(`Code of ${one}`, () => this.enter(one), { class: "link" }));
     empty(this.element, title, facts("This node", rows), code.length ? h("p", { class: "inline" }, code) : null, cost, this.edges((one) => one === name), this.live ? this.possibilities(name, result) : null, result);
     if (node.kind === "nest") this.cost(name, cost, fresh).catch((error) => empty(cost, h("p", { class: "refusal" }, error.message)));

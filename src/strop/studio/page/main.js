@@ -309,7 +309,7 @@ const DRAW = {
     const names = plan.filter((node) => node.kind === "nest").map((node) => node.name);
     const chosen = state.nodes.find((node) => node.name === state.selection?.name);
     const slowest = plan.reduce((a, b) => ((b.cycles ?? 0) > (a?.cycles ?? -1) ? b : a), null)?.name;
-    code.show(names, names.includes(state.selection?.name) ? state.selection.name : (chosen?.nests?.[0] ?? slowest), state.half).catch(failed);
+    code.show(names, names.includes(state.selection?.name) ? state.selection.name : (chosen?.kind === "operator" ? chosen.computes[0] : undefined) ?? slowest, state.half).catch(failed);
     return code.element;
   },
   Roofline: async () => roofline(await ask("prediction", { half: state.half }), state.overview.peak, select),
