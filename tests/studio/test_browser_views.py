@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from draw.test_layout import unet
 from strop.session.views import Edge, ProgramNode, ProgramView
@@ -116,6 +118,25 @@ def test_the_report_answers_why_not_and_expands_groups(browser, report):
 def test_axe_finds_nothing_on_a_report(browser, report):
     with opened(browser, report.as_uri(), bypass_csp=True) as page:
         assert {view: rules for view in VIEWS if (rules := (show(page, view), axe(page))[1])} == {}
+
+
+def test_a_training_step_shows_both_halves_and_what_is_stored(browser):
+    import strop
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(24, 32), nn.Tanh(), nn.Linear(32, 8))
+    session = strop.Session(net, (torch.randn(16, 24),), threads=1, training=True)
+    for running in run(session, "step"):
+        with opened(browser, running.address, bypass_csp=True) as page:
+            show(page, "Training")
+            assert "values of forward" in page.inner_text("#view") and axe(page) == []
+            seen = {}
+            for half in ("forward", "backward"):
+                page.select_option("#half", half)
+                until(page, "half => studio.state.half === half && studio.idle()", half)
+                show(page, "Graph")
+                seen[half] = page.evaluate("studio.state.nodes.map(node => node.name)")
+            assert seen["forward"] != seen["backward"]
 
 
 def test_five_thousand_operators_pan_within_20_milliseconds_of_cpu(browser, live):
