@@ -7,7 +7,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 TF     ?= .venv-tensorflow
 
 .PHONY: help demo test coverage test-slow test-targets test-onnx test-models test-tensorflow test-packages-tensorflow \
-        test-soundness test-packages test-zoo check format docs bench bench-proposals clean
+        test-soundness test-packages test-studio screenshots test-scale test-trainers test-zoo test-cross check format docs \
+        bench bench-proposals clean
 
 help:
 	@echo "make demo             compile ResNet-18, compare with eager, show where the time goes"
@@ -22,7 +23,12 @@ help:
 	@echo "make test-soundness   20,000 random programs before and after every kernel edit"
 	@echo "make test-packages    models of packages from PyPI, before and after strop fix --write"
 	@echo "make test-packages-tensorflow  TensorFlow code of PyPI wheels: what the scan calls safe, eager beside graphs"
+	@echo "make test-trainers    Hugging Face's Trainer and Lightning train through the backend to eager's losses"
 	@echo "make test-zoo         every network of the zoo beside eager: both doors, one and two threads"
+	@echo "make test-scale       tuning and scanning on a Ray cluster of two nodes on this machine"
+	@echo "make test-studio      the studio in a real browser: every view, by mouse and by keyboard, attacks, axe-core"
+	@echo "make screenshots      pictures of every view of the studio in build/screenshots, light and dark, wide and narrow"
+	@echo "make test-cross       model files for AArch64 under qemu, with networks of the zoo (installs qemu where it can)"
 	@echo "make bench            the whole zoo against eager, inductor, ONNX Runtime and OpenVINO"
 	@echo "make bench-proposals  projects that train and serve models, before and after strop fix"
 	@echo "make format           let ruff format the code"
@@ -41,7 +47,7 @@ coverage: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers and not models"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not peers and not models and not scale"
 
 # The host stands in for other machines. x86-64-v3 hides AVX-512; znver4@host plans for AVX-512 and emulates it where it
 # is missing. `make test STROP_TARGET=x86-64-v3` runs everything that way.
@@ -70,8 +76,31 @@ test-packages: $(VENV)/.test
 test-packages-tensorflow: $(TF)/.test
 	$(TF)/bin/python benchmarks/tensorflow_packages.py
 
+test-scale: $(VENV)/.scale
+	$(BIN)/python -m pytest tests/core/test_ray_tasks.py -m scale
+
+test-trainers: $(VENV)/.test
+	$(PIP) install --quiet -c constraints.txt accelerate lightning
+	$(BIN)/python -m pytest tests/runtime/test_trainers.py -m slow
+
 test-zoo: $(VENV)/.test
 	$(BIN)/python -m pytest tests/zoo -m "not peers"
+
+test-studio: $(VENV)/.browser
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	(cd "$$folder" && npm pack --silent axe-core >/dev/null && tar xzf axe-core-*.tgz package/axe.min.js) \
+	  || echo "axe-core cannot be fetched (npm is missing, or there is no network): tests that need it are skipped"; \
+	STROP_AXE="$$folder/package/axe.min.js" $(BIN)/python -m pytest tests/studio -m browser
+
+screenshots: $(VENV)/.browser
+	$(BIN)/python tools/studio_screenshots.py build/screenshots
+
+# An emulator and a compiler for AArch64 are installed where that is possible (Debian, as root); tests say what is missing.
+CROSS := qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+
+test-cross: $(VENV)/.test
+	command -v qemu-aarch64 > /dev/null && command -v aarch64-linux-gnu-gcc > /dev/null || apt-get install -y $(CROSS) || true
+	$(BIN)/python -m pytest tests/deploy -m "slow or not slow"
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -104,6 +133,17 @@ $(VENV)/.base: $(VENV)/.torch pyproject.toml
 
 $(VENV)/.test: $(VENV)/.base
 	$(PIP) install --quiet -c constraints.txt -e ".[test]"
+	touch $@
+
+$(VENV)/.scale: $(VENV)/.test
+	$(PIP) install --quiet -c constraints.txt -e ".[scale]"
+	touch $@
+
+# Playwright drives the system's Chromium; its own download is not needed
+$(VENV)/.browser: $(VENV)/.test
+	$(PIP) install --quiet -c constraints.txt playwright
+	command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y chromium; } \
+	  || echo "chromium is not installed: the tests in a browser are skipped"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.base

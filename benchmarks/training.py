@@ -16,6 +16,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -28,8 +29,9 @@ from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.profile import TimedProgram
-from strop.runtime.step_program import StepMemory, StepProgram, with_params, worth_packing
+from strop.runtime.step_program import Half, StepMemory, StepProgram, with_params, worth_packing
 from strop.runtime.thread_count import usable_threads
+from strop.runtime.trainer import allowing_recurrence
 from strop.schedule.program import Plan
 
 CONTENDERS = ("eager", "channels_last", "inductor", "strop")
@@ -46,6 +48,8 @@ def contender(kind: str, training: Training, options: Options) -> Step | None:
         inputs = tuple(x.to(memory_format=torch.channels_last) for x in inputs)
     forward: Any = model
     if kind == "inductor":
+        if any(isinstance(part, torch.nn.RNNBase) for part in model.modules()):
+            return None  # Dynamo leaves it to Python, for every backend from then on
         forward = torch.compile(model)
     elif kind == "strop":
         forward = torch.compile(model, backend=Backend(options, Journal()))
@@ -75,7 +79,8 @@ def measure(name: str, kinds: Sequence[str], rounds: int, threads: int, options:
         step = contender(kind, training, options)
         if step is not None:
             start = time.perf_counter()
-            step()
+            with allowing_recurrence() if kind == "strop" else nullcontext():
+                step()
             found[f"{kind} compile"] = time.perf_counter() - start
             step()
             steps[kind] = step
@@ -113,7 +118,14 @@ class ProfiledBackend(Backend):
         self.programs: list[tuple[Plan, TimedStep]] = []
 
     def _timed(
-        self, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal, threads: int
+        self,
+        half: Half,
+        graph: Graph,
+        weights: Sequence[int],
+        memory: StepMemory,
+        options: Options,
+        journal: Journal,
+        threads: int,
     ) -> TimedStep:
         target = target_for(options)
         packed = worth_packing(graph, weights, target)
@@ -152,6 +164,8 @@ def profile(name: str, rounds: int, options: Options, limit: int) -> None:
     forward = torch.compile(model, backend=backend)
     step = stepper(forward, model, training.inputs, training.loss)
     whole = []
+    with allowing_recurrence():
+        step()
     for _ in range(rounds + 2):
         start = time.process_time()
         step()

@@ -51,7 +51,7 @@ def mlp() -> Training:
 def dlrm() -> Training:
     inputs = torch.randn(256, DENSE), torch.randint(ROWS, (256, TABLES, 4))
     wanted = torch.rand(256, 1).round()
-    return Training(DotInteraction(), inputs, lambda scores: F.binary_cross_entropy(scores, wanted))
+    return Training(DotInteraction(), inputs, lambda scores: F.binary_cross_entropy(scores, wanted.to(scores.dtype)))
 
 
 def lstm() -> Training:
@@ -111,7 +111,7 @@ def unet() -> Training:
     wanted = torch.rand(2, 1, 128, 128).round()
 
     def loss(scores: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(scores, wanted.expand_as(scores))
+        return F.binary_cross_entropy_with_logits(scores, wanted.to(scores.dtype).expand_as(scores))
 
     return Training(UNet(), (torch.randn(2, 3, 128, 128),), loss)
 

@@ -5,6 +5,7 @@
     fast = strop.compile(model, (x,), training=True)  # forward and backward
     opt = strop.fuse_optimizer(opt)               # Adam, AdamW or SGD: its step is one native pass
     fast = torch.compile(model, backend="strop")  # registered with torch, no import needed
+    run = strop.load("model.strop")               # a file that `strop compile -o` wrote: needs neither torch nor LLVM
     found = strop.scan("src")                     # what could run as a graph, and why not: .functions, .findings
 
 Importing this package imports neither torch nor LLVM; the first use of a name does.
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from strop.core.journal import Journal
     from strop.core.options import Options
     from strop.core.problem import Problem
+    from strop.deploy.loaded_model import load
     from strop.kernels.optimizers import fuse_optimizer
     from strop.session import Session
     from strop.source.facts import Scan
 
-__all__ = ["Options", "Problem", "Session", "__version__", "compile", "extend", "fuse_optimizer", "scan"]
+__all__ = ["Options", "Problem", "Session", "__version__", "compile", "extend", "fuse_optimizer", "load", "scan"]
 
 _MODULES = ("extend",)
 _HOMES = {
@@ -40,6 +42,7 @@ _HOMES = {
     "Problem": "strop.core.problem",
     "Session": "strop.session",
     "fuse_optimizer": "strop.kernels.optimizers",
+    "load": "strop.deploy.loaded_model",
 }
 
 

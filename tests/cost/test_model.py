@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
 
 from schedule.test_sampling import main_nest, pointwise, product, softmax, window
 from strop.core.cache import Cache
+from strop.core.journal import Journal
+from strop.core.options import Options
 from strop.cost.assembly import analyse, trips
 from strop.cost.footprint import MemoryLevel, Traffic, hopping, tree, unforeseen
 from strop.cost.instructions import x86
 from strop.cost.model import BOUNDS, estimate, guess
 from strop.cost.simulate import pace
+from strop.driver import pipeline
+from strop.frontend.torch.export import capture
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store
 from strop.loops.passes.loop_modes import Unroll, Vectorise
@@ -292,3 +298,15 @@ def test_runs_that_are_taken_by_turns_are_known_with_their_lines(order, lines):
     nest = Nest(tuple(loops[n] for n in order[1:]), (Store(y, at, Load(x, at)),))
     found = hopping(nest, (loops[order[0]],), MemoryLevel("L3", 8192, 64))
     assert {buffer.name: run for buffer, run in found.items()} == lines
+
+
+def test_products_of_pairs_come_before_direct_ones_on_zen4():
+    """Measured there: 4,800 µs and 5,670. Each addition and each product of a pair reads an element that it repeats."""
+    graph = capture(nn.Linear(768, 3072).eval(), (torch.randn(128, 768),)).graph
+
+    def cycles(options: Options) -> float:
+        stages = pipeline.run_stages(graph, ZEN4, options, Journal(), 1)
+        return sum(estimate(call.nest, ZEN4).cycles for call in stages.plan.steps)
+
+    direct, pairs = (cycles(Options(tuned=False, pairs=use)) for use in (False, True))
+    assert pairs < 0.9 * direct

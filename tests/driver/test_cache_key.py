@@ -11,9 +11,11 @@ from torch import nn
 import strop
 from strop.core.journal import Journal
 from strop.core.options import ALGORITHMS, NOT_IN_CODE, Options
+from strop.core.tuning_database import TuningDatabase, TuningRecord
 from strop.driver import cache_key, pipeline
 from strop.driver.artifact_format import to_bytes
 from strop.frontend.torch.export import capture
+from strop.schedule.tuned import target_digest, tuning_version
 from strop.target import host
 from strop.target.description import Target
 from strop.target.ports import Ports
@@ -25,7 +27,6 @@ OTHER_OPTIONS = {
     "target": "znver3",
     "threads": 2,
     "max_variants": 3,
-    "measure": 5.0,
     "memory": "balanced",
     "partition": "keep{value=relu}",
 }
@@ -113,9 +114,19 @@ def test_programs_hold_no_names():
     assert first == second and b"first_name" not in first
 
 
-def test_a_measured_program_belongs_to_the_names_that_its_schedules_use(graph):
-    options, node = Options(measure=1.0), graph.outputs[0]
-    renamed = replace(graph, outputs=(replace(node, name="renamed"),))
-    assert renamed.key == graph.key
-    assert cache_key.cache_key(renamed, TARGET, options, 1) != cache_key.cache_key(graph, TARGET, options, 1)
+def test_names_are_not_in_the_key(graph):
+    renamed = replace(graph, outputs=(replace(graph.outputs[0], name="renamed"),))
     assert cache_key.cache_key(renamed, TARGET, Options(), 1) == cache_key.cache_key(graph, TARGET, Options(), 1)
+
+
+def test_schedules_tuned_for_the_machine_are_in_the_key(graph, monkeypatch, tmp_path):
+    monkeypatch.setenv("STROP_TUNING", str(tmp_path / "tuning.sqlite"))
+    before = [cache_key.cache_key(graph, TARGET, Options(tuned=tuned), 1) for tuned in (True, False)]
+    found = {"target": target_digest(TARGET), "version": tuning_version(), "threads": 1, "pack": True, "passes": "x{}"}
+    rest = {"nest": "n", "machine": "m", "shape": "", "source": "estimate", "ratio": 0.5, "rounds": 1, "state": "{}"}
+    TuningDatabase().put(TuningRecord(**found, **rest))
+    after = [cache_key.cache_key(graph, TARGET, Options(tuned=tuned), 1) for tuned in (True, False)]
+    assert before[0] != after[0] and before[1] == after[1]
+    assert cache_key.cache_key(graph, TARGET, Options(), 2) not in after
+    TuningDatabase().put(TuningRecord(**{**found, "target": "another machine"}, **rest))
+    assert cache_key.cache_key(graph, TARGET, Options(), 1) == after[0]

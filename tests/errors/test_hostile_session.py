@@ -176,7 +176,7 @@ def test_a_file_of_something_else(session: Session, tmp_path: Path, name: str) -
 
 
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "a later format": ({"version": 2}, "STR306"),
+    "a later format": ({"version": 3}, "STR306"),
     "a format that is none": ({"version": [[]]}, "STR306"),
     "a model that is none": ({"model": 7}, "STR306"),
     "another captured graph": ({"graph": "0"}, "STR306"),
@@ -184,10 +184,10 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "an option of another kind": ({"options": {"threads": "all"}}, "STR001"),
     "a target that is none": ({"options": {"target": 7}}, "STR001"),
     "an unknown target": ({"options": {"target": "abacus"}}, "STR402"),
-    "edits in edits": ({"edits": [["reset{}"]]}, "STR306"),
-    "an unknown pass": ({"edits": ["explode{}"]}, "STR302"),
-    "a nest that is not there": ({"edits": ["reset{nest=gone}"]}, "STR304"),
-    "half a schedule": ({"edits": ["reset{nest=up.linear} vectorise{nest=up.linear loop=n}"]}, "STR301"),
+    "edits in edits": ({"branches": {"main": [["reset{}"]]}}, "STR306"),
+    "an unknown pass": ({"branches": {"main": ["explode{}"]}}, "STR302"),
+    "a nest that is not there": ({"branches": {"main": ["reset{nest=gone}"]}}, "STR304"),
+    "half a schedule": ({"branches": {"main": ["reset{nest=up.linear} vectorise{nest=up.linear loop=n}"]}}, "STR301"),
 }
 
 
@@ -200,7 +200,9 @@ def test_a_file_that_was_changed(session: Session, tmp_path: Path, name: str) ->
 
 def test_what_another_version_has_saved_is_told_with_that_version(session: Session, tmp_path: Path) -> None:
     data = json.loads(text_of(session, tmp_path / "s.json"))
-    problem = refused(tmp_path / "s.json", json.dumps({**data, "strop": "0.0.0", "edits": ["reset{nest=gone}"]}))
+    problem = refused(
+        tmp_path / "s.json", json.dumps({**data, "strop": "0.0.0", "branches": {"main": ["reset{nest=gone}"]}})
+    )
     assert "saved by Strop 0.0.0" in problem.help and str(tmp_path / "s.json") in problem.message
 
 
@@ -265,3 +267,37 @@ def test_random_passes_are_taken_or_refused_with_a_reason(session: Session) -> N
             continue
         verdict = session.why(text)
         assert verdict or verdict.why
+
+
+def everywhere(value: Any, text: str) -> Any:
+    """Every version of JSON data in which one string, or one key, is another text."""
+    if isinstance(value, str):
+        yield text
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from ([*value[:i], other, *value[i + 1 :]] for other in everywhere(item, text))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from ({**value, key: other} for other in everywhere(item, text))
+            yield {**{k: v for k, v in value.items() if k != key}, text: item}
+
+
+def test_nothing_that_a_file_names_is_run(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that would leave a mark, named in every place of a saved session; no model is given, so that the file's own
+    would be made."""
+    mark = tmp_path / "it ran"
+    (tmp_path / "canary.py").write_text(f"open({str(mark)!r}, 'w')\ndef factory(): open({str(mark)!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    data = {**json.loads(text_of(session, tmp_path / "s.json")), "model": "no network"}
+    names = ("canary:factory", "canary.py:factory", "./canary.py:factory", str(tmp_path / "canary.py:factory"),
+             "canary.py", "__import__('canary')", "!!python/object/apply:canary.factory []")  # fmt: skip
+    tried = 0
+    for name in names:
+        for changed in everywhere(data, name):
+            (tmp_path / "s.json").write_text(json.dumps(changed))
+            with pytest.raises(Problem) as caught:
+                Session.load(tmp_path / "s.json")
+            assert caught.value.code in CODES
+            tried += 1
+    assert tried > 50 and not mark.exists()

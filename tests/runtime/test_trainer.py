@@ -141,23 +141,3 @@ def test_a_person_decides_what_is_kept() -> None:
     for each in (fast, again):
         for mine, theirs in zip(step(each, x), step(twin, x)):
             same(mine, theirs)
-
-
-def test_a_recurrent_layer_trains_in_python_between_compiled_pieces() -> None:
-    torch._dynamo.reset()
-
-    class Recurrent(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.lstm, self.head = nn.LSTM(8, 16, 2, batch_first=True), nn.Linear(16, 4)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.head(self.lstm(x)[0])
-
-    x, model = torch.randn(2, 5, 8), Recurrent()
-    twin = copy.deepcopy(model)
-    with pytest.raises(strop.Problem, match="Dynamo cannot trace"):
-        strop.compile(model, (x,), training=True)
-    fast = strop.compile(model, (x,), training=True, partial=True)
-    for mine, theirs in zip(step(fast, x), step(twin, x)):
-        same(mine, theirs)

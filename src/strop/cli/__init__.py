@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 # isort: off
-from strop.cli import models, targets, source, architecture, verify, cache, explain, doctor
+from strop.cli import models, model_files, targets, tune, studio, source, architecture, verify, cache, explain, doctor
 
 # isort: on
 from strop.cli.console import Mode, app, err, out, print_json, show_warning
@@ -27,7 +27,17 @@ __all__ = ["app", "main"]
 #: problems that mean "it ran, and the result is not good" rather than "it could not run"
 CHECKS = ("STR601", "STR602")
 assert (
-    models and targets and source and architecture and verify and cache and explain and doctor
+    models
+    and model_files
+    and targets
+    and tune
+    and studio
+    and source
+    and architecture
+    and verify
+    and cache
+    and explain
+    and doctor
 )  # importing them registers their commands
 
 

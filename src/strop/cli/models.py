@@ -22,7 +22,7 @@ from strop.cli.console import (
     working,
 )
 from strop.core.journal import Journal
-from strop.core.options import MEASURE_SECONDS, Options
+from strop.core.options import Options
 from strop.core.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,23 +47,32 @@ def compile(
     ] = None,
     pack: Annotated[bool | None, typer.Option("--pack/--no-pack", help="Prepack weights (default).")] = None,
     cache: Annotated[bool | None, typer.Option("--cache/--no-cache", help="Use the disk cache (default).")] = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Time the best few schedules of every nest.")] = False,
-    budget: Annotated[
-        float | None, typer.Option(min=1, help=f"Seconds that --measure may take (default: {MEASURE_SECONDS:g}).")
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="For another CPU: a name of `strop targets`, or a file. With --output, repeatable."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Plan for another CPU, such as znver3; nothing is run.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write code and weights to a file: model.strop.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Compile a model and print what was done.
+
+    With --output, code for each --target (default: this CPU) and the weights go to one file, which `strop run`,
+    `strop.load` and programs in C run without PyTorch. With --target alone, the model is planned and estimated for that
+    CPU, and nothing is run.
 
     The factory takes no arguments and returns (module, inputs) or (module, inputs, kwargs).
     """
     Mode.json = json
     with working(f"loading {model}", quiet or json) as tell:
         needs("--rounds", rounds, "--profile", profile)
-        needs("--budget", budget, "--measure", measure)
-        seconds = (budget or MEASURE_SECONDS) if measure else None
-        told = given(threads=threads, pack=pack, cache=cache, target=target, measure=seconds)
+        targets = target or []
+        single = targets[0] if len(targets) == 1 else None
+        if len(targets) > 1 and output is None:
+            raise Problem("STR001", f"{len(targets)} targets have no effect without --output",
+                          help="name one, or add -o model.strop")  # fmt: skip
+        told = given(threads=threads, pack=pack, cache=cache, target=single)
         options = Options.from_environment(**told)
         from strop.runtime.load_model import load
         from strop.runtime.onnx.spec import with_shapes
@@ -74,12 +83,17 @@ def compile(
 
         tell(f"compiling {loaded.name}")
         journal = Journal(on_step=lambda step: tell(f"compiling {loaded.name}: {step}"))
+        switches = (("--nests", nests), ("--profile", profile))
+        ignored = [name for name, asked in switches if asked]
+        if output is not None:
+            if ignored or explain:
+                raise Problem("STR001", f"{[*ignored, '--explain'][0]} does not go with --output",
+                              help="leave one of them out")  # fmt: skip
+            _save(loaded, output, targets, options, journal, json, quiet)
+            return
         if is_foreign(options):
-            ignored = [
-                name for name, asked in (("--nests", nests), ("--profile", profile), ("--measure", measure)) if asked
-            ]
             if ignored:
-                raise Problem("STR001", f"{ignored[0]} does not go with --target {target}: nothing is run for it here",
+                raise Problem("STR001", f"{ignored[0]} does not go with --target {single}: nothing is run for it here",
                               help="--explain tells what holds each nest there")  # fmt: skip
             _abroad(loaded, options, journal, explain, json or quiet)
             return
@@ -161,6 +175,28 @@ def _abroad(loaded: Model, options: Options, journal: Journal, explain: bool, te
     if explain:
         out.print(f"what holds each nest, by the static model\n{found.explain()}", end="\n\n", markup=False)
     print_facts(loaded.name, found.summary())
+
+
+def _save(
+    loaded: Model, path: Path, targets: list[str], options: Options, journal: Journal, json: bool, quiet: bool
+) -> None:
+    """Write a model file, and say what is in it."""
+    from strop.runtime.save_model import save
+
+    if not path.absolute().parent.is_dir():
+        raise Problem("STR001", f"--output {path}: there is no folder `{path.parent}`", help="make it first")
+    saved = save(loaded.module, loaded.inputs, loaded.kwargs, path, targets, options, journal, loaded.name)
+    facts = {
+        "file": str(path),
+        "file_bytes": path.stat().st_size,
+        "inputs": ", ".join(map(str, saved.inputs)),
+        "outputs": ", ".join(map(str, saved.outputs)),
+        "targets": ", ".join(f"{one.target} ({one.threads} threads)" for one in saved.variants),
+    }
+    if json:
+        print_json({"model": loaded.name, "summary": facts, "events": [event.to_json() for event in journal.events]})
+    elif not quiet:
+        print_facts(loaded.name, facts)
 
 
 def _listing(session: Session) -> str:

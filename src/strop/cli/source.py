@@ -80,6 +80,9 @@ def scan(
     write_baseline: Annotated[str | None, typer.Option(help="Store what is found today in this file.")] = None,
     changed_since: Since = None,
     jobs: Jobs = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Scan on a Ray cluster: its address, or auto.")
+    ] = None,
     cache: Cached = None,
     rules: Rules = None,
     target: TargetName = None,
@@ -96,9 +99,8 @@ def scan(
     Mode.json = chosen is Format.json
     known = None if write_baseline else baseline
     settings = _settings(paths, config, select, ignore, exclude, speculate, known, rules, target, with_strop)
-    found = _look(
-        paths, settings, jobs, cache, quiet or (output is None and chosen is not Format.text), changed_since
-    )()
+    silent = quiet or (output is None and chosen is not Format.text)
+    found = _look(paths, settings, jobs, cache, silent, changed_since, ray)()
     if write_baseline is not None:
         from strop.source.report.baseline import write_baseline as write
 
@@ -211,10 +213,17 @@ def _settings(
 
 
 def _look(
-    paths: list[str], settings: Settings, jobs: int | None, cache: bool | None, silent: bool, since: str | None
+    paths: list[str],
+    settings: Settings,
+    jobs: int | None,
+    cache: bool | None,
+    silent: bool,
+    since: str | None,
+    ray: str | None = None,
 ) -> Callable[[], Scan]:
     """A scan with a progress bar, to be made as often as needed."""
-    from strop.source.scan_project import available_jobs, scan_project
+    from strop.core.tasks import available_processors
+    from strop.source.scan_project import scan_project
 
     use_cache = Options.from_environment(**given(cache=cache)).cache
 
@@ -223,10 +232,11 @@ def _look(
             return scan_project(
                 paths,
                 settings,
-                jobs=jobs or available_jobs(),
+                jobs=jobs or available_processors(),
                 cache=Cache() if use_cache else None,
                 progress=progress,
                 changed_since=since,
+                ray=ray,
             )
 
     return look

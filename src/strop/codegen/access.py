@@ -15,9 +15,9 @@ from strop.codegen.addresses import Addresses
 from strop.codegen.builder import CONVERTED, MEMORY, SSAValue, constant, stored, type_of
 from strop.codegen.frame import Chunk
 from strop.codegen.lane_indices import LaneIndices, has_indirect
-from strop.codegen.thread_team import OUT_OF_RANGE
 from strop.codegen.transpose import columns
 from strop.core.dtypes import SIZES
+from strop.core.runtime_table import OUT_OF_RANGE
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Guard, Load
 

@@ -73,6 +73,7 @@ class Names:
     def __init__(self, fused: bool = True) -> None:
         self.count = 0
         self.fused = fused
+        self.location = ""  # what is written behind each instruction: see `codegen/locations.py`
         self.declared: dict[str, None] = {}
 
     def fresh(self, prefix: str = "v") -> str:
@@ -92,12 +93,12 @@ class CodeBlock:
         self.lines: list[str] = []
 
     def emit(self, text: str) -> None:
-        self.lines.append("  " + text)
+        self.lines.append(f"  {text}{self.names.location}")
 
     def let(self, text: str) -> str:
         """`%fresh = text`"""
         name = self.names.fresh()
-        self.lines.append(f"  {name} = {text}")
+        self.lines.append(f"  {name} = {text}{self.names.location}")
         return name
 
     def op(self, opcode: str, dtype: str, lanes: int, *args: str) -> str:

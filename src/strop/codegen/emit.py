@@ -14,9 +14,11 @@ from strop.codegen.builder import CodeBlock, SSAValue, type_of
 from strop.codegen.expressions import ExpressionEmitter, is_product
 from strop.codegen.frame import Chunk, Expanded, Frame
 from strop.codegen.lane_indices import LaneIndices
+from strop.codegen.locations import Locations
 from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
-from strop.codegen.thread_team import MEET, SCRATCH, SCRATCH_STRIDE, STATUS, TABLE, meeting
+from strop.codegen.thread_team import MEET, meeting
 from strop.codegen.unroll_order import by_place
+from strop.core.runtime_table import SCRATCH, SCRATCH_STRIDE, STATUS, TABLE
 from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
 from strop.loops.lowered import require_numbers
 from strop.loops.passes.loop_modes import in_parts, step_parts
@@ -50,18 +52,19 @@ class Function:
         return f"declare void @{self.name}({', '.join(self.kinds)})"
 
 
-def emit(nest: Nest, name: str, target: Target) -> Function:
-    """The LLVM function of a scheduled nest."""
+def emit(nest: Nest, name: str, target: Target, locations: Locations | None = None) -> Function:
+    """The LLVM function of a scheduled nest; with `locations`, its instructions say which statement they are of."""
     require_numbers(nest, nest.name)
-    emitter = _Emitter(nest, name, target)
+    emitter = _Emitter(nest, name, target, locations)
     made = emitter.function()
     emitter.indices.evaluate = None  # breaks a reference cycle, so that no collection is needed to free it
     return made
 
 
 class _Emitter:
-    def __init__(self, nest: Nest, name: str, target: Target) -> None:
+    def __init__(self, nest: Nest, name: str, target: Target, locations: Locations | None) -> None:
         self.nest = nest
+        self.locations = locations
         self.name = name
         self.target = target
         self.buffers = tuple(dict.fromkeys((*nest.reads, *nest.writes)))
@@ -86,6 +89,7 @@ class _Emitter:
 
     def function(self) -> Function:
         frame = self.frame
+        self._locate(self.nest)
         head = frame.new_block()
         frame.open_scope()
         entry = frame.scopes[0].hoist
@@ -101,8 +105,10 @@ class _Emitter:
         self._place_scratch(entry, table)
         self._nest(self.nest, self.nest.loops)
         frame.code.emit("ret void")
+        self._locate(self.nest)
+        where = self.locations.function if self.locations is not None else ""
         if self.threaded:
-            head.lines.append(f"define void @{self.name}.job(ptr %pack, i64 %tid, i64 %team) #0 {{")
+            head.lines.append(f"define void @{self.name}.job(ptr %pack, i64 %tid, i64 %team) #0{where} {{")
             head.lines.append("entry:")
             head.emit("%ctx = load ptr, ptr %pack, align 8")
             for i in range(len(self.buffers)):
@@ -111,13 +117,19 @@ class _Emitter:
         else:
             bounds = ["i64 %low", "i64 %high"] if self.ranged else []
             arguments = ", ".join(["ptr %ctx", *(f"ptr %b{i}" for i in range(len(self.buffers))), *bounds])
-            head.lines.append(f"define void @{self.name}({arguments}) #0 {{")
+            head.lines.append(f"define void @{self.name}({arguments}) #0{where} {{")
             head.lines.append("entry:")
         lines = [line for block in frame.blocks for line in block.lines]
         text = "\n".join([*lines, "}"])
         declared = tuple(frame.names.declared) + (meeting(self.target) if self.together else ())
         about = self.scratch_bytes, self.threaded, self.together, self.ranged
         return Function(self.name, text, declared, self.buffers, *about)
+
+    def _locate(self, item: Nest | Store) -> None:
+        """What is emitted from now on belongs to a statement; what a loop does by itself, to the first one in it."""
+        if self.locations is not None:
+            store = item if isinstance(item, Store) else next(iter(item.stores), None)
+            self.frame.names.location = self.locations.of(store.number if store is not None else None)
 
     def _bounds(self, loop: Loop) -> tuple[str, str]:
         """Where a loop starts and ends."""
@@ -248,6 +260,7 @@ class _Emitter:
         """Whole vectors that are combined into single elements: with each other first, then across their lanes."""
         for store in nest.stores:
             assert store.reduce is not None
+            self._locate(store)
             found: list[SSAValue] = []
             for first in range(0, loop.extent, self.lanes):
                 self._take(loop, first)
@@ -262,6 +275,7 @@ class _Emitter:
     def _loop(self, nest: Nest, loop: Loop, rest: tuple[Loop, ...]) -> None:
         """A loop that stays a loop; register scratch that its body changes goes around in phi nodes."""
         frame = self.frame
+        self._locate(nest)
         divided = loop.mode in ("threads", "strip")
         low, high = self._bounds(loop)
         body, done = frame.names.label("loop"), frame.names.label("done")
@@ -290,6 +304,7 @@ class _Emitter:
             frame.strip = frame.scope.depth
         self._nest(nest, rest)
         frame.strip = outside
+        self._locate(nest)
         following = frame.code.let(f"add nuw nsw i64 {counter}, 1")
         more = frame.code.let(f"icmp ult i64 {following}, {high}")
         if loop.until:
@@ -312,6 +327,7 @@ class _Emitter:
     # ---- statements ----
 
     def _store(self, store: Store) -> None:
+        self._locate(store)
         chunk = self.frame.chunk
         across = chunk is not None and not any(chunk.var in i.vars for i in store.index)
         if across and store.reduce is None and chunk is not None and chunk.var in store.value.vars:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from strop.codegen.builder import SSAValue, constant, type_of
 from strop.codegen.frame import Chunk, Frame
-from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE
+from strop.core.runtime_table import NOT_FINITE, OUT_OF_RANGE
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Buffer, Expr, Guard, Load, loads
 

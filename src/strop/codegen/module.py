@@ -12,7 +12,9 @@ from itertools import chain
 
 from strop.codegen.builder import ELEMENT, MEMORY, stored
 from strop.codegen.emit import Function, emit
-from strop.codegen.thread_team import ENTER, SCRATCH, SCRATCH_STRIDE, SHARE, TABLE, TOGETHER, slot, team_functions
+from strop.codegen.locations import Locations
+from strop.codegen.thread_team import ENTER, SHARE, TOGETHER, slot, team_functions
+from strop.core.runtime_table import SCRATCH, SCRATCH_STRIDE, TABLE
 from strop.loops.interleaved import Clear, InterleavedNests, InterleavedStep, Planned, Run
 from strop.loops.ir import Buffer, Nest
 from strop.target.description import Target
@@ -81,9 +83,11 @@ def build_module(
     target: Target,
     prepare: Sequence[Sequence[Planned]] = (),
     known: Functions | None = None,
+    standalone: bool = False,
 ) -> ModuleText:
     """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections.
-    Functions that are `known` are not emitted again, and new ones are added to them."""
+    Functions that are `known` are not emitted again, and new ones are added to them. A `standalone` program has a pool
+    of threads of its own."""
     every = chain(chain.from_iterable(prepare), chain.from_iterable(entries.values()))
     calls = [call for step in every for call in (step.calls if isinstance(step, InterleavedNests) else (step,))]
     known = known if known is not None else Functions()
@@ -96,20 +100,23 @@ def build_module(
     starts += [text for name, steps in entries.items() for text in _entry(name, steps, functions, places)]
     starts += [_launcher(function) for function in made if function.threaded]
     declared = [function.declaration for function in made]
+    if standalone:  # one image holds all parts: their addresses need not be looked up
+        declared = [text.replace("declare", "declare hidden", 1) for text in declared]
     if any(isinstance(step, InterleavedNests) for steps in entries.values() for step in steps):
         declared += MEMORY_FUNCTIONS
     threaded = any(_shared(step, functions) for steps in (*prepare, *entries.values()) for step in steps)
     if threaded:
-        sharing, needed = team_functions(target)
+        sharing, needed = team_functions(target, standalone)
         starts, declared = [*starts, *sharing], [*declared, *needed]
     parts.append(_part(["\n".join(globals_), *starts], declared, attributes(target)))
     return ModuleText(tuple(parts), max((f.scratch_bytes for f in made), default=0), len(made), threaded)
 
 
-def function_text(nest: Nest, target: Target) -> str:
-    """A module of nothing but a nest's function."""
-    function = emit(nest, "nest0", target)
-    return _part([function.text], function.declarations, attributes(target))
+def function_text(nest: Nest, target: Target, locations: Locations | None = None) -> str:
+    """A module of nothing but a nest's function; with `locations`, its instructions say which statement they are of."""
+    function = emit(nest, "nest0", target, locations)
+    text = _part([function.text], function.declarations, attributes(target))
+    return f"{text}\n{locations.metadata}\n" if locations is not None else text
 
 
 def attributes(target: Target) -> str:

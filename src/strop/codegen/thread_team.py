@@ -29,26 +29,35 @@ write has lines of its own:
 
 from __future__ import annotations
 
+from strop.codegen.standalone_pool import START_TEAM, pause, pool_functions
+from strop.core.runtime_table import (
+    ARRIVED,
+    BEFORE,
+    BEGUN,
+    CREW,
+    DONE,
+    GIVEN,
+    JOB,
+    MEETINGS,
+    NUM_THREADS,
+    PARALLEL,
+    POOL,
+    SHARES,
+    STEPS,
+    STEPS_GIVEN,
+    TEAM,
+    THREAD_NUM,
+    THREADS,
+    YIELD,
+)
 from strop.target.description import Target
 
-#: slots of the runtime table that every function receives as its first argument
-STATUS, PARALLEL, THREAD_NUM, NUM_THREADS, SCRATCH, THREADS, SCRATCH_STRIDE, YIELD, CREW = range(9)
-TABLE = CREW + 1
-#: bytes of the word that STATUS points at, which an entry sets to 1: threads write at once, so nobody reads and changes
-OUT_OF_RANGE, NOT_FINITE = 0, 1
-#: words of the block that a team meets at
-JOB, GIVEN, SHARES, DONE, ARRIVED, MEETINGS = 1, 2, 3, 8, 16, 24
-STEPS, STEPS_GIVEN, TEAM, BEFORE, BEGUN = 32, 33, 34, 35, 40
 SPINS = 2000  # looks at what is waited for before others are let go first, each some 20 ns
 
 ENTER = "@strop.enter"  # (ptr ctx, ptr steps, ptr given)
 SHARE = "@strop.share"  # (ptr ctx, ptr job, ptr given)
 TOGETHER = "@strop.together"  # (ptr ctx, ptr job, ptr given)
 MEET = "@strop.meet"  # (ptr ctx, i64 shares)
-
-
-def team_bytes(threads: int) -> int:
-    return 8 * (BEGUN + 8 * threads)
 
 
 def slot(name: str, kind: str, number: int, table: str = "%ctx") -> list[str]:
@@ -61,20 +70,11 @@ def _word(name: str, number: int) -> str:
     return f"  %{name} = getelementptr inbounds i64, ptr %crew, i64 {number}"
 
 
-def _pause(target: Target) -> tuple[str, str]:
-    """What a loop that waits does in each round, and its declaration."""
-    if target.triple.startswith(("x86_64", "i686")):
-        return "  call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
-    if target.triple.startswith("aarch64"):
-        return "  call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"
-    return "", ""
-
-
 def _wait(label: str, back: str, target: Target) -> list[str]:
     """Blocks that pass some time and go back; `%{label}.spun` counts how often."""
     return [
         f"{label}:",
-        _pause(target)[0],
+        pause(target)[0],
         f"  %{label}.more = add i64 %{label}.spun, 1",
         f"  %{label}.long = icmp ugt i64 %{label}.more, {SPINS}",
         f"  br i1 %{label}.long, label %{label}.yield, label %{back}",
@@ -209,18 +209,19 @@ def _together(target: Target) -> list[str]:
     return [*_published(TOGETHER, count), "  br label %look", *_finished(target, "entry")]
 
 
-def _member() -> list[str]:
+def _member(standalone: bool) -> list[str]:
+    """What each thread of a team runs; a standalone pool tells it its number and how many there are."""
+    asked = [*slot("get_num", "ptr", THREAD_NUM), "  %own = call i32 %get_num()"]
+    counted = [*slot("get_count", "ptr", NUM_THREADS), "  %count = call i32 %get_count()"]
     return [
-        "define internal void @strop.member(ptr %ctx) #0 {",
+        f"define internal void @strop.member(ptr %ctx{', i32 %own, i32 %count' if standalone else ''}) #0 {{",
         "entry:",
         *slot("crew", "ptr", CREW),
-        *slot("get_num", "ptr", THREAD_NUM),
-        "  %own = call i32 %get_num()",
+        *([] if standalone else asked),
         "  %first = icmp eq i32 %own, 0",
         "  br i1 %first, label %lead, label %follow",
         "lead:",
-        *slot("get_count", "ptr", NUM_THREADS),
-        "  %count = call i32 %get_count()",
+        *([] if standalone else counted),
         "  %team = zext i32 %count to i64",
         _word("team.at", TEAM),
         "  store i64 %team, ptr %team.at, align 8",
@@ -240,12 +241,15 @@ def _member() -> list[str]:
     ]
 
 
-def _enter() -> list[str]:
+def _enter(standalone: bool) -> list[str]:
+    start = "%parallel(ptr @strop.member, ptr %ctx, i32 %n, i32 0)"
+    if standalone:
+        start = f"{START_TEAM}(ptr %pool, ptr @strop.member, ptr %ctx, i32 %n)"
     return [
         f"define internal void {ENTER}(ptr %ctx, ptr %steps, ptr %given) #0 {{",
         "entry:",
         *slot("crew", "ptr", CREW),
-        *slot("parallel", "ptr", PARALLEL),
+        *(slot("pool", "ptr", POOL) if standalone else slot("parallel", "ptr", PARALLEL)),
         *slot("threads", "i64", THREADS),
         _word("before.at", BEFORE),
         "  %before = load i64, ptr %before.at, align 8",
@@ -255,7 +259,7 @@ def _enter() -> list[str]:
         _word("given.at", STEPS_GIVEN),
         "  store ptr %given, ptr %given.at, align 8",
         "  %n = trunc i64 %threads to i32",
-        "  call void %parallel(ptr @strop.member, ptr %ctx, i32 %n, i32 0)",
+        f"  call void {start}",
         "  ret void",
         "}",
     ]
@@ -289,11 +293,14 @@ def meeting(target: Target) -> tuple[str, ...]:
         "  ret void",
         "}",
     ]
-    return "\n".join(text), _pause(target)[1]
+    return "\n".join(text), pause(target)[1]
 
 
-def team_functions(target: Target) -> tuple[list[str], list[str]]:
-    """The functions that start a team and share work in it, and what they declare."""
-    made = [_serve(target), _share(target), _together(target), _member(), _enter()]
-    declared = [_pause(target)[1], "declare i64 @llvm.smin.i64(i64, i64)"]
+def team_functions(target: Target, standalone: bool = False) -> tuple[list[str], list[str]]:
+    """The functions that start a team and share work in it, and what they declare. A standalone program has the pool
+    of threads in its own code."""
+    made = [_serve(target), _share(target), _together(target), _member(standalone), _enter(standalone)]
+    if standalone:
+        made += pool_functions(target)
+    declared = [pause(target)[1], "declare i64 @llvm.smin.i64(i64, i64)"]
     return ["\n".join(lines) for lines in made], declared

@@ -87,6 +87,22 @@ CODES: dict[str, Explanation] = {
         "calling it failed, or it registers a name that is taken. Nothing of it is registered; everything else works. "
         "The message names the package and the reason. Mend or remove the package, or set STROP_EXTENSIONS=0.",
     ),
+    "STR014": Explanation(
+        "an operation was cancelled",
+        "`Session.cancel()` was called while the session planned, compiled, measured or checked. The session, its "
+        "module and its history are as they were before the operation; do it again when you like.",
+    ),
+    "STR020": Explanation(
+        "the studio cannot answer a message",
+        "A message over the WebSocket of the studio is not a request, names an unknown command, lacks an argument "
+        "or has one of another kind, is too long, or comes too fast. The page of the studio sends none of these; "
+        "programs that speak to it find the form in `studio/messages.py`. Nothing was changed.",
+    ),
+    "STR021": Explanation(
+        "a command of the studio failed",
+        "Something in Strop raised an exception that is no answer to the request: a bug. The terminal in which the "
+        "studio runs has the traceback. The studio goes on.",
+    ),
     "STR101": Explanation(
         "the model cannot be exported",
         "`torch.export` could not turn the model into one graph, most often because Python code branches on the "
@@ -267,6 +283,12 @@ CODES: dict[str, Explanation] = {
         "does not know. The message names the line. docs/targets.md explains every entry; `strop targets show NAME` "
         'prints a description that works, and `like = "NAME"` in a file takes from it what the file does not say.',
     ),
+    "STR408": Explanation(
+        "the model cannot be put into a file",
+        "`strop compile MODEL -o model.strop` writes programs that run without PyTorch. What only PyTorch can do is "
+        "refused: operators that run through ATen kernels (the message names them; docs/library-nodes.md says why), "
+        "models that write to their own buffers or inputs, results that are inputs themselves, random numbers.",
+    ),
     "STR501": Explanation(
         "a cache entry is damaged",
         "An entry on disk did not match its checksum (a full disk, a killed process, a bad medium). It was deleted "
@@ -289,6 +311,32 @@ CODES: dict[str, Explanation] = {
         "that does not exist). Nothing of them was executed. The message names the first fault. Compile the model "
         "again; an entry of the cache with such a fault is deleted by itself. While a model is compiled, the code "
         "means that an operator has an attribute which is no number, string, tuple or None.",
+    ),
+    "STR505": Explanation(
+        "the tuning database cannot be used",
+        "The SQLite file that `strop tune` writes (STROP_TUNING, or `tuning.sqlite` beside the cache) is damaged or no "
+        "such file, was written by a newer Strop, or could not be written: the disk is full, the file is read-only, or "
+        "another process kept it locked for a minute. What was committed before is still in it. A compilation goes on "
+        "without tuned schedules and says so; tuning stops. `strop tuned export` and `strop tuned import` carry "
+        "records from one file to another.",
+    ),
+    "STR506": Explanation(
+        "tasks cannot be run",
+        "Work that is spread over processes or over a Ray cluster could not be done: the cluster was not found at the "
+        "address, Ray is not installed (`pip install strop[scale]`), or a task ended its process several times. The "
+        "message says which. What other tasks have finished is kept; the same command goes on from there.",
+    ),
+    "STR507": Explanation(
+        "not a model file",
+        "The file is something else, is damaged, was written by another version of Strop, or holds values that "
+        "contradict each other (a weight outside of the file, a slot that does not exist). Nothing of it was executed. "
+        "The message names the first fault. Compile the model again.",
+    ),
+    "STR508": Explanation(
+        "this machine cannot run the model file",
+        "A model file holds code for one or several CPUs, each with the features (instruction sets) that it may use. "
+        "This machine lacks some of every one of them, or is of another architecture. Compile the model for this CPU "
+        "too: `--target` may be given several times, and the best one is chosen when the file is loaded.",
     ),
     "STR601": Explanation(
         "the outputs differ from eager",

@@ -17,21 +17,24 @@ WORTH = 8.0  # MB of growth from which a collection pays
 
 
 @contextmanager
-def short_lived() -> Iterator[None]:
-    """What is made inside is mostly garbage at the end, and then collected, where the process has grown by it.
-
-    Collections inside look at nothing that was there before: with torch loaded that takes them 0.15 s each, and the
-    compilation of a large network causes several.
-    """
-    before = resident_mb()
+def undisturbed() -> Iterator[None]:
+    """Collections inside look at nothing that was there before: with torch loaded that takes them 0.15 s each."""
     ours = not gc.get_freeze_count()
     if ours:
         gc.freeze()
     try:
         yield
-        after = resident_mb()
-        if before is not None and after is not None and after - before > WORTH:
-            gc.collect()
     finally:
         if ours:
             gc.unfreeze()
+
+
+@contextmanager
+def short_lived() -> Iterator[None]:
+    """What is made inside is mostly garbage at the end, and then collected, where the process has grown by it."""
+    before = resident_mb()
+    with undisturbed():
+        yield
+        after = resident_mb()
+        if before is not None and after is not None and after - before > WORTH:
+            gc.collect()

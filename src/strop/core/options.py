@@ -3,7 +3,8 @@
 STROP_THREADS=2  STROP_NUMERICS=exact  STROP_PACK=0  STROP_CHECK=1  STROP_WINOGRAD=0  STROP_MAX_VARIANTS=4
 STROP_TARGET=znver3
 STROP_MEMORY=balanced
-STROP_MEASURE=60  STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB  STROP_EXTENSIONS=0
+STROP_TUNED=0  STROP_TUNING=/some/file.sqlite
+STROP_CACHE=/some/dir (or `off`)  STROP_CACHE_LIMIT=500MB  STROP_EXTENSIONS=0
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ _ON = ("1", "on", "yes", "true")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 DEFAULT_CACHE_LIMIT = 2 * 2**30
-MEASURE_SECONDS = 60.0
 MOST_THREADS = 1024
 Layouts = Literal["joint", "channels_last", "blocked", "apart"]
 Numerics = Literal["default", "exact", "fast"]
@@ -67,13 +67,9 @@ class Options:
     memory: Memory = "fastest"  #: what training keeps for backward: "fastest", "balanced", or at most so many bytes
     partition: str = ""  #: passes by hand on what training keeps: `keep{value=…} recompute{value=…}`
     target: str | None = None  #: a shipped machine description, or its plan in this CPU's code (`znver4@host`)
-    measure: float | bool = 0.0  #: seconds to spend on timing the best few schedules of each nest; True: 60; 0: none
+    tuned: bool = True  #: use what `strop tune` has found for this machine
 
     def __post_init__(self) -> None:
-        if isinstance(self.measure, bool):
-            object.__setattr__(self, "measure", MEASURE_SECONDS if self.measure else 0.0)
-        if not isinstance(self.measure, int | float) or not 0 <= self.measure < float("inf"):
-            raise Problem("STR001", f"measure must be True, False or a number of seconds, got {self.measure!r}")
         if self.threads is not None and (not _is_int(self.threads) or self.threads < 1):
             raise Problem("STR001", f"threads must be a positive integer or None, got {self.threads!r}")
         if self.threads is not None and self.threads > MOST_THREADS:
@@ -87,7 +83,7 @@ class Options:
             raise Problem("STR001", f"layouts must be one of {', '.join(get_args(Layouts))}, got {self.layouts!r}")
         if self.numerics is not None and self.numerics not in get_args(Numerics):
             raise Problem("STR001", f"numerics must be one of {', '.join(get_args(Numerics))}, got {self.numerics!r}")
-        for name in ("pack", "cascades", "strips", "cache", "check", "release"):
+        for name in ("pack", "cascades", "strips", "cache", "check", "release", "tuned"):
             if not isinstance(getattr(self, name), bool):
                 raise Problem("STR001", f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.memory not in ("fastest", "balanced") and (not _is_int(self.memory) or int(self.memory) < 0):
@@ -113,12 +109,10 @@ class Options:
         for name in ("threads", "max_variants"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 found[name] = _integer(f"STROP_{name.upper()}", text)
-        for name in ("pack", *ALGORITHMS, "cascades", "strips", "check", "release"):
+        for name in ("pack", *ALGORITHMS, "cascades", "strips", "check", "release", "tuned"):
             if text := environ.get(f"STROP_{name.upper()}", ""):
                 small = (name, text) == ("winograd", "small")
                 found[name] = text if small else _switch(f"STROP_{name.upper()}", text)
-        if text := environ.get("STROP_MEASURE", ""):
-            found["measure"] = _seconds("STROP_MEASURE", text)
         if environ.get("STROP_CACHE", "").lower() in _OFF:
             found["cache"] = False
         if text := environ.get("STROP_MEMORY", ""):
@@ -205,17 +199,6 @@ def _integer(name: str, text: str) -> int:
     if not text.isdecimal():
         raise _unreadable(name, text, "a positive integer")
     return int(text)
-
-
-def _seconds(name: str, text: str) -> float | bool:
-    if text.lower() in ("on", "yes", "true"):
-        return True
-    if text.lower() in _OFF:
-        return False
-    try:
-        return float(text)
-    except ValueError:
-        raise _unreadable(name, text, "a number of seconds, or `on`") from None
 
 
 def _switch(name: str, text: str) -> bool:

@@ -38,6 +38,7 @@ class Verdict:
     ok: bool
     why: str = ""
     where: str = ""
+    needs: str = ""  # of a refusal: what would have to be different
 
     def __post_init__(self) -> None:
         if not self.ok and not self.why:
@@ -56,8 +57,8 @@ def yes(why: str = "", where: object = "") -> Verdict:
     return Verdict(True, why, str(where))
 
 
-def no(why: str, where: object = "") -> Verdict:
-    return Verdict(False, why, str(where))
+def no(why: str, where: object = "", needs: str = "") -> Verdict:
+    return Verdict(False, why, str(where), needs)
 
 
 @dataclass(frozen=True)

@@ -215,12 +215,13 @@ def _groupings(node: Any, op: str, count: int) -> Iterator[tuple[tuple[Any, ...]
 class Dialect:
     """What patterns and engine must know of the operators; `P.add(x, y)` makes a pattern of an operator.
 
-    `adopt(new, old)` gives a new node the name and origin of the one it replaces, where it has none.
+    `adopt(new, old, swallowed)` gives a new node the name and origin of the one it replaces, where it has none, and the
+    lines of the nodes that it stands for.
     """
 
     commutative: frozenset[str]
     read_number: Callable[[Any], Any]
-    adopt: Callable[[Any, Any], Any]
+    adopt: Callable[[Any, Any, Sequence[Any]], Any]
 
     def __getattr__(self, op: str) -> Callable[..., Op]:
         if op.startswith("_"):

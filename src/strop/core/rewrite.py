@@ -207,6 +207,7 @@ class _Sweep:
         self.made: dict[Any, Any] = {}
         self.settled: set[Any] = set()
         self.fired: list[str] = []
+        self.interior: tuple[Any, ...] = ()  # of the last match
         self.fuel = 100 * len(self.order) + 10_000
 
     def run(self) -> tuple[Any, ...]:
@@ -228,7 +229,7 @@ class _Sweep:
             self.retain(replaced)
             self.succeed(node, replaced)
             self.release(node)
-            node = self.ready(replaced, node)
+            node = self.ready(replaced, node, (node, *self.interior))
         return node
 
     def step(self, node: Any) -> Any | None:
@@ -253,17 +254,18 @@ class _Sweep:
             if not verdict and isinstance(verdict, Verdict):
                 self.journal.add("refusal", node.name, f"{rule.name}: {verdict.why}", rule=rule.name)
             if new is not None and new is not node:
+                self.interior = found.interior
                 return new
         return None
 
-    def ready(self, new: Any, old: Any) -> Any:
-        """What a rule made in place of `old`, named like it and with its inputs settled."""
+    def ready(self, new: Any, old: Any, swallowed: Sequence[Any] = ()) -> Any:
+        """What a rule made in place of `old`, named like it and with its inputs settled; it has `swallowed` others."""
         if new in self.settled:
             return new
         if new in self.made:
             return self.made[new]
         assert self.dialect is not None
-        node = self.dialect.adopt(new.with_inputs(tuple(self.install(i, old) for i in new.inputs)), old)
+        node = self.dialect.adopt(new.with_inputs(tuple(self.install(i, old) for i in new.inputs)), old, swallowed)
         self.succeed(new, node)
         return node
 

@@ -69,6 +69,7 @@ _X86_KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 
 _VECTOR = re.compile(r"%([xyz])mm(\d+)")
+_EMBEDDED = re.compile(r"\{1to(\d+)\}")
 _MASK = re.compile(r"\{%k\d\}")
 _GENERAL = re.compile(r"%([a-z][a-z0-9]*)")
 _BITS = {"x": 128, "y": 256, "z": 512}
@@ -178,8 +179,10 @@ def _touched(mnemonic: str, memory: str, bits: int, scalar: int) -> int:
     """Bits that an access to memory moves."""
     if not memory:
         return 0
-    if "1to" in memory or "broadcast" in mnemonic:
-        return bits  # cores whose load ports are narrower than a vector take as many passes as for a whole one
+    if (embedded := _EMBEDDED.search(memory)) is not None:
+        return bits // int(embedded[1])  # the arithmetic unit repeats it: the load port brings one element
+    if "broadcast" in mnemonic:
+        return bits  # into a register: as many passes as for a whole vector where load ports are narrower than one
     if re.match(r"v(insert|extract)[fi]", mnemonic):
         return 256 if (re.search(r"x[48]$", mnemonic) and "64x4" in mnemonic) or "32x8" in mnemonic else 128
     if re.match(r"v(insertps|extractps|movd$|movss|pinsrd|pextrd)", mnemonic):
@@ -238,6 +241,8 @@ _ARM_BITS = {"v": 128, "q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
 def aarch64(text: str) -> Operation | None:
     """A line with the destination first."""
     mnemonic, _, rest = text.partition("\t")
+    if not mnemonic.startswith("b."):  # Apple's way of writing: `fadd.4s v0, v1, v2`
+        mnemonic = mnemonic.partition(".")[0]
     operands = _split(rest.split("//")[0].split(";")[0])
     names = [_arm_registers(o) for o in operands]
     if mnemonic in ("nop", "hint", "ret"):

@@ -106,6 +106,7 @@ def estimate(nest: Nest, target: Target, threads: int = 1, cache: Cache | None =
     return weigh(nest, examine(nest, target, lambda tile: read_tile(tile, target, cache)), target, threads)
 
 
+@remembered(maxsize=4096)
 def guess(nest: Nest, target: Target, threads: int = 1) -> Cost:
     """What it should cost by the nest alone: rougher, and quick enough for a whole space.
 
@@ -124,9 +125,9 @@ def examine(nest: Nest, target: Target, read: Callable[[Nest], Stretch], by_lane
         tiles,
         tuple(read(tile.code) for tile in tiles),
         tuple(_crossing(tile.nest, target) for tile in tiles),
-        {level.name: Traffic(root, level).lines() for level in _levels(target)},
-        tuple(unforeseen(tile.nest, _levels(target)[1], by_lanes) for tile in tiles),
-        tuple(hopping(tile.nest, tile.around, _levels(target)[1]) for tile in tiles),
+        {level.name: Traffic(root, level).lines() for level in memory_levels(target)},
+        tuple(unforeseen(tile.nest, memory_levels(target)[1], by_lanes) for tile in tiles),
+        tuple(hopping(tile.nest, tile.around, memory_levels(target)[1]) for tile in tiles),
     )
 
 
@@ -137,7 +138,7 @@ def weigh(nest: Nest, facts: Facts, target: Target, threads: int = 1) -> Cost:
         terms = _core(stretch, facts.crossing[i], target)
         terms = {name: cycles * tile.times for name, cycles in terms.items()}
         terms["core"] += tile.overhead
-        for level in _levels(target):
+        for level in memory_levels(target):
             terms[level.name] = _memory(level, facts, i, target)
         _, hottest = _hottest(stretch)
         parts.append(CostPart(tile.times, terms, _together(terms), hottest.spills, hottest.busiest))
@@ -287,7 +288,7 @@ def _hottest(stretch: Stretch, times: int = 1) -> tuple[float, Stretch]:
 
 
 @remembered(maxsize=16)
-def _levels(target: Target) -> tuple[MemoryLevel, ...]:
+def memory_levels(target: Target) -> tuple[MemoryLevel, ...]:
     """Misses of L1 come from L2, and so on; a miss of the TLB costs a walk."""
     line = target.line
     return (

@@ -33,16 +33,23 @@ class Pace:
 
 def passes(operation: Operation, ports: Ports) -> Iterator[tuple[str, str, float]]:
     """(class, ports, cycles) of everything that an instruction does."""
-    if operation.kind:
-        use = ports.use(operation.kind, operation.bits)
-        wide = operation.bits / ports.pipe_bits if operation.kind not in _NOT_VECTOR else 1.0
-        yield operation.kind, use.ports, use.cycles * (wide if operation.kind in _BY_ELEMENT else max(1.0, wide))
+    kind = _class(operation, ports)
+    if kind:
+        use = ports.use(kind, operation.bits)
+        wide = operation.bits / ports.pipe_bits if kind not in _NOT_VECTOR else 1.0
+        yield kind, use.ports, use.cycles * (wide if kind in _BY_ELEMENT else max(1.0, wide))
     if operation.load and operation.kind != "gather":
         use = ports.uses["load"]
         yield "load", use.ports, use.cycles * max(1.0, operation.load / ports.load_bits)
     if operation.store:
         use = ports.uses["store" if operation.bits > 64 or operation.bits == 32 else "int store"]
         yield "store", use.ports, use.cycles * max(1.0, operation.store / ports.store_bits)
+
+
+def _class(operation: Operation, ports: Ports) -> str:
+    """The class of an instruction; copies between vector registers are logic where they are not done by renaming."""
+    moves = not (operation.kind or operation.load or operation.store) and any(one[0] == "v" for one in operation.writes)
+    return "logic" if moves and not ports.free_moves else operation.kind
 
 
 def slots(operation: Operation, ports: Ports) -> float:
@@ -76,7 +83,8 @@ class _Step:
         self.others = tuple(name for name in operation.reads if name not in operation.near)
         self.vector = any(name[0] == "v" for name in operation.writes)
         self.address, self.masked = operation.address, ports.masked if operation.masked else 0.0
-        self.latency = ports.use(operation.kind, operation.bits).latency if operation.kind else 0.0
+        kind = _class(operation, ports)
+        self.latency = ports.use(kind, operation.bits).latency if kind else 0.0
         self.load_latency = ports.load_latency if self.vector else ports.uses["load"].latency
         self.forward = ports.forward
         self.stale = ports.stale if any(name[0] == "v" for name in self.others) else ""

@@ -142,8 +142,6 @@ class About:
     unshared_bytes: int  # what the arena would take if no tensors shared memory
     watches: bool  # some nest tells whether it met values that are not finite
     library: Mapping[str, int] = field(default_factory=dict)  # what library steps call, and how often
-    measured: str = ""  # what measuring said, where it was asked
-    edits: str = ""  # the passes that it chose
     sources: tuple[str, ...] = ()  # SHA-256 of the LLVM text of each object but the last
 
 

@@ -313,9 +313,7 @@ def _read_section(value: Any, where: str) -> ParameterSection:
 
 
 def _read_about(value: Any) -> About:
-    nodes, nests, functions, threaded, unshared, watches, library, measured, edits, sources = _entries(
-        value, "about", _ABOUT
-    )
+    nodes, nests, functions, threaded, unshared, watches, library, sources = _entries(value, "about", _ABOUT)
     if not isinstance(library, dict):
         raise _Malformed("about.library is no object")
     return About(
@@ -326,8 +324,6 @@ def _read_about(value: Any) -> About:
         unshared_bytes=_count(unshared, "about.unshared_bytes"),
         watches=_truth(watches, "about.watches"),
         library={name: _count(number, "about.library") for name, number in library.items()},
-        measured=_text(measured, "about.measured"),
-        edits=_text(edits, "about.edits"),
         sources=_items(sources, "about.sources", _text),
     )
 

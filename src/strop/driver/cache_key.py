@@ -11,16 +11,15 @@ from pathlib import Path
 from strop.core.extensions import registry
 from strop.core.options import Options
 from strop.graph.ir import Graph
+from strop.schedule.tuned import tuned_schedules
 from strop.target.description import Target
 
 
 def cache_key(graph: Graph, target: Target, options: Options, threads: int) -> str:
-    """A hash of everything that the code depends on; parameter values are not among it.
-
-    Names are not either, as programs hold none; only a measured one does, which is stored with its schedules.
-    """
-    names = graph.names_key if options.measure else ""
-    parts = (graph.key, names, target.key, options.code_key, threads, fingerprint(), registry.key())
+    """A hash of everything that the code depends on, schedules that were tuned for the machine included; parameter
+    values and names are not among it."""
+    tuned = tuned_schedules(target, threads, options.pack) if options.tuned else {}
+    parts = (graph.key, target.key, options.code_key, threads, fingerprint(), registry.key(), sorted(tuned.items()))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

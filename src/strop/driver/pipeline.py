@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from strop.codegen import object_code
+from strop.codegen.locations import LocatedInstruction, Locations, located
 from strop.codegen.module import BufferPlaces, Functions, build_module, function_text
 from strop.core.cache import Cache
 from strop.core.extensions import registry
@@ -94,13 +96,10 @@ def compile_graph(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
     """The program for a graph, from the cache where it is known, unless its making is to be checked; `inspect` sees the
-    stages of one that was not found there.
-
-    Nothing is measured here, whatever the options say: `runtime.measure` has a key of its own.
-    """
+    stages of one that was not found there."""
     target = target_for(options)
     cache = Cache(journal=journal) if options.cache else None
-    key = cache_key(graph, target, replace(options, measure=0.0), threads)
+    key = cache_key(graph, target, options, threads)
     compiled = stored(cache, key) if cache is not None and not options.check else None
     if compiled is None:
 
@@ -129,7 +128,8 @@ def _made(
     data = artifact_format.to_bytes(generate(stages, target, journal))
     if inspect is not None:
         inspect(stages)
-    forget()
+    else:
+        forget()  # whoever looks inside will ask again
     return data
 
 
@@ -172,36 +172,53 @@ def replanned(stages: Stages, journal: Journal, edits: Sequence[Pass], hooks: Ho
     levels = {one.level for one in edits}
     hooked = hooks.first() if hooks else None
     steps = planners.steps()
-    first = next((step.name for step in steps if step.level in levels or step.name == hooked), None)
-    if first is None:
+    reached = next((step for step in steps if step.level in levels or step.name == hooked), None)
+    if reached is None:
         return stages
+    first = reached.name
     order = ["capture", *(step.name for step in steps)]
     before = {name: stages.programs[name] for name in order[: order.index(first)] if name in stages.programs}
     if not before:
         raise Problem("STR301", f"{edits[0]}: there is no graph, only nests")
-    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks)})
+    chosen = stages.programs[first] if reached.appended and not hooks else None
+    return Stages({**before, **planned(list(before.values())[-1], journal, edits, first, hooks, chosen=chosen)})
 
 
+#: what of a program is compiled
+Part = Literal["whole", "steps", "parameters"]
 #: does nothing; what calling it costs is what calling any entry costs
 IDLE = "strop_idle"
 
 
 def generate(
-    stages: Stages, target: Target, journal: Journal, *, separate: bool = False, known: Functions | None = None
+    stages: Stages,
+    target: Target,
+    journal: Journal,
+    *,
+    separate: bool = False,
+    known: Functions | None = None,
+    part: Part = "whole",
 ) -> Artifact:
     """Object code and the steps that use it. With `separate`, every nest is a step of its own, to be timed alone; nests
-    that take turns are one step. What is `known` is not emitted and compiled again."""
+    that take turns are one step. What is `known` is not emitted and compiled again. A `part` is for a program in a
+    file: its steps with a pool of threads of their own, within reach of each other; or its parameter program alone."""
     planned, slots = stages.plan, _slots(stages.plan)
     functions = stages.functions = known if known is not None else Functions()
     steps, entries, places = _entries(planned, slots, separate)
+    packings = [packing.calls for packing in planned.packings]
+    if part == "steps":
+        packings = []
+    elif part == "parameters":
+        steps, entries = [], {}
     with journal.step("emit"):
-        module = build_module(entries, places, target, [packing.calls for packing in planned.packings], functions)
+        module = build_module(entries, places, target, packings, functions, standalone=part == "steps")
     with journal.step("compile"):
         *nests, start = module.parts
-        for part in nests:
-            if part not in functions.objects:
-                functions.objects[part] = object_code.compile_object(part, target)
-        code = [*(functions.objects[part] for part in nests), object_code.compile_object(start, target, far=True)]
+        for text in nests:
+            if text not in functions.objects:
+                functions.objects[text] = object_code.compile_object(text, target)
+        last = object_code.compile_object(start, target, far=part != "steps")
+        code = [*(functions.objects[text] for text in nests), last]
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     library: dict[str, int] = {}
     for step in planned.steps:
@@ -251,6 +268,11 @@ def functions_of(stages: Stages, compiled: Artifact, target: Target) -> Function
     return stages.functions
 
 
+def code_digest(compiled: Artifact) -> str:
+    """Of a program's object code: equal programs have equal ones."""
+    return hashlib.sha256(b"".join(compiled.code)).hexdigest()
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -279,6 +301,11 @@ def _entries(
 def assembly(nest: Nest, target: Target) -> str:
     """The machine code of a nest as text."""
     return object_code.assembly(function_text(nest, target), target)
+
+
+def located_assembly(nest: Nest, target: Target) -> list[LocatedInstruction]:
+    """The same instructions one by one, each with the statement of the nest that it was emitted for."""
+    return located(object_code.assembly(function_text(nest, target, Locations()), target))
 
 
 def _places(planned: Plan, slots: Mapping[Buffer, int]) -> BufferPlaces:

@@ -14,7 +14,7 @@ from typing import Any
 from strop.core.dtypes import is_float
 from strop.core.extents import Extent
 from strop.graph.infer import infer
-from strop.graph.ir import NOWHERE, Node, Type
+from strop.graph.ir import Node, Type
 
 Value = Node | float
 
@@ -30,8 +30,9 @@ def make(
     """Any operator. `types` are needed where inputs and attributes don't tell; `like` lends its name and origin."""
     attrs = dict(attrs or {})
     inferred = infer(op, tuple(inputs), attrs, types)
-    name, origin = (like.name, like.origin) if like is not None else ("", NOWHERE)
-    return Node(op, tuple(inputs), attrs, inferred, name, origin)
+    if like is None:
+        return Node(op, tuple(inputs), attrs, inferred)
+    return Node(op, tuple(inputs), attrs, inferred, like.name, like.origin, like.absorbed)
 
 
 def input(index: int, dtype: str, shape: Sequence[Extent], name: str = "") -> Node:

@@ -412,6 +412,25 @@ def _recurrent(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type
     return (Type(_same_dtype(inputs), (*inputs[0].shape[:-1], width)), *states)
 
 
+@_infers("recurrence")
+def _recurrence(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    (time, batch, rows), h, weight = inputs[0].shape, inputs[1], inputs[3 if attrs["cell"] == "lstm" else 2]
+    _need(h.shape == (batch, weight.shape[-1]), f"{h.type} is no state of {batch} sequences beside {weight.type}")
+    _need(weight.shape[0] == rows, f"{inputs[0].type} has other gates than {weight.type}")
+    states = Type(_same_dtype(inputs), (time + 1, *h.shape))
+    gates = Type(states.dtype, (time, batch, 4 * h.shape[-1]))
+    return {"lstm": (states, states, gates), "gru": (states, gates)}.get(attrs["cell"], (states,))
+
+
+@_infers("recurrence_backward")
+def _recurrence_backward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    shown, weight = inputs[0], inputs[-1]
+    _need(shown.shape[-1] == weight.shape[-1], f"{shown.type} are no gradients of states beside {weight.type}")
+    of_x = Type(_same_dtype(inputs), (*shown.shape[:-1], weight.shape[0]))
+    state = Type(of_x.dtype, shown.shape[1:])
+    return {"lstm": (of_x, state, state), "gru": (of_x, state, of_x)}.get(attrs["cell"], (of_x, state))
+
+
 @_infers("byte_lstm")
 def _byte_lstm(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     x, h, c, weight, sums, scale = inputs

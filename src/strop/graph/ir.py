@@ -21,6 +21,8 @@ from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, evaluate, symbols
 from strop.core.problem import Problem
 from strop.core.topological import topological
+from strop.draw.layout import Arrow, homes, labelled
+from strop.draw.notebook import graph_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,12 @@ class Node:
     types: tuple[Type, ...] = ()
     name: str = ""
     origin: Origin = NOWHERE
+    absorbed: tuple[Origin, ...] = ()  # lines of what rewrites made a part of it; torch's own where the user has none
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Every line that it comes from, its own first."""
+        return tuple(dict.fromkeys(one for one in (self.origin, *self.absorbed) if one.file))
 
     @property
     def type(self) -> Type:
@@ -185,10 +193,14 @@ class Graph:
         digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
         return digest.hexdigest()
 
-    @property
-    def names_key(self) -> str:
-        """A hash of what the names of its nodes are made of, in the order of the nodes."""
-        return hashlib.sha256(repr([(node.name, node.origin.module) for node in self.nodes]).encode()).hexdigest()
+    def _repr_html_(self) -> str:
+        """The graph as a notebook shows it. Parameters are left out; edges are as wide as tensors are large."""
+        shown = [node for node in self.nodes if node.op != "param"]
+        inside = homes({node.name: node.origin.module for node in shown})
+        items = [labelled(node.name, inside[node.name], node.op) for node in shown]
+        read = [(used, node) for node in shown for used in dict.fromkeys(node.inputs) if used.op != "param"]
+        links = [Arrow(used.name, node.name, _weight(used.types[0])) for used, node in read]
+        return graph_html("operator graph", items, links, {node.name: node.op for node in shown})
 
     def map(self, new: Mapping[Node, Node]) -> Graph:
         """The graph in which each node of `new` is replaced; users are rebuilt."""
@@ -210,3 +222,8 @@ class Graph:
         lines += [f"%{target.name} <- %{value.name}" for target, value in self.mutations]
         lines.append("return " + ", ".join(f"%{node.name}" for node in self.outputs))
         return "\n".join(lines)
+
+
+def _weight(type_: Type) -> float:
+    """Bytes of a tensor; nothing where a symbol decides."""
+    return float(type_.bytes) if isinstance(type_.bytes, int) else 0.0

@@ -117,6 +117,13 @@ OTHER = {
                  "times a weight of packed bytes with these sums and scales; attrs backwards; results (out, h, c)",
     "gru": "as lstm without c0; results (out, h)",
     "rnn": "as gru; attrs nonlinearity 'tanh'|'relu'",
+    "recurrence": "one direction of one recurrent layer in training: inputs (x[T,B,G·H], h0[B,H][, c0 of an LSTM], "
+                  "weight[G·H,H][, bias of a GRU]), x being the input's part of the gates; attrs cell "
+                  "'lstm'|'gru'|'tanh'|'relu', backwards; results (states[T+1,B,H][, cells of an LSTM][, gates of LSTM "
+                  "and GRU [T,B,4·H]])",
+    "recurrence_backward": "inputs (gradients of the states [T,B,H][, of an LSTM's last cell], results of recurrence, "
+                           "weight), the same attrs; results (d_x, d_h0[, d_c0][, for a GRU the gradients of what the "
+                           "state adds to its gates])",
     # windows
     "max_pool": "attrs kernel, stride, padding (before, after per dimension), dilation; NaN wins; the extent is the "
                 "node's",

@@ -37,6 +37,9 @@ def multiply_adds(node: Node) -> int:
         return 5 * inputs[1].size * inputs[2].shape[-2]
     if kind in _RECURRENT:
         return prod(inputs[0].shape[:-1]) * sum(t.size for t in inputs[1:] if t.rank == 2)
+    if kind in ("recurrence", "recurrence_backward"):
+        time, batch, units = node.inputs[0].shape[0], *node.inputs[1].shape[-2:]
+        return time * batch * units * max(t.shape[0] for t in inputs if t.rank == 2)
     return 0
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Union
 
+from strop.core.memoize import remembered
 from strop.core.passes import Pass
 from strop.graph.ir import NOWHERE
 from strop.loops.ir import Buffer, Nest, rename
@@ -35,7 +36,8 @@ class Call:
 PlannedStep = Union[Call, LibraryCall]
 
 
-def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
+@remembered(maxsize=4096)
+def canonicalise(nest: Nest) -> tuple[Nest, Mapping[Buffer, Buffer]]:
     """The nest with names that say nothing, and which buffer each stands for."""
     found = list(dict.fromkeys((*nest.reads, *nest.writes)))
     new = {b: Buffer(f"b{i}", b.dtype, b.shape, b.space) for i, b in enumerate(found)}
@@ -46,7 +48,7 @@ def canonicalise(nest: Nest) -> tuple[Nest, dict[Buffer, Buffer]]:
         name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
         taken.add(name)
         scratch[held] = replace(held, name=name)
-    plain = replace(_anonymous(rename(nest, {**new, **scratch}), scratch), name="k")
+    plain = replace(_anonymous(rename(nest, {**new, **scratch}, number=True), scratch), name="k")
     return plain, {short: b for b, short in new.items()}
 
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count
 from math import prod
 from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, UnknownExtent, symbols
+from strop.draw.notebook import text_html
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
 
@@ -250,7 +251,8 @@ def neutral(reduce: str, dtype: str) -> float | int | bool:
 class Store:
     """target[index] = value, or target[index] = combine(target[index], value) with a reduction.
 
-    Where a guard fails nothing is written.
+    Where a guard fails nothing is written. `nodes` names what it computes of the graph. In a scheduled nest, `number`
+    is that of the statement it was made from. Neither makes a difference to the code.
     """
 
     target: Buffer
@@ -258,6 +260,8 @@ class Store:
     value: Expr
     reduce: str | None = None
     guards: tuple[Guard, ...] = ()
+    nodes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    number: int | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def offset(self) -> Index:
@@ -281,7 +285,7 @@ class Store:
         same = value is self.value and all(a is b for a, b in zip(index, self.index)) and guards == self.guards
         if same:
             return self
-        return Store(self.target, index, value, self.reduce, tuple(g for g in guards if not g.always))
+        return replace(self, index=index, value=value, guards=tuple(g for g in guards if not g.always))
 
     def __str__(self) -> str:
         sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[
@@ -388,6 +392,10 @@ class Nest:
 
         return nest_text(self)
 
+    def _repr_html_(self) -> str:
+        """The nest as a notebook shows it."""
+        return text_html(str(self))
+
 
 def watches(nest: Nest) -> bool:
     """Whether it tells of values that are not finite."""
@@ -449,10 +457,14 @@ def _replace_in_index(index: Index, change: Callable[[Load], Expr]) -> Index:
     return result
 
 
-def rename(nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda index: index) -> Nest:
-    """The nest over other buffers, where elements lie in the places that `move` tells."""
-    if not any(b in new for b in (*nest.reads, *nest.writes)):
+def rename(
+    nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda index: index, *, number: bool = False
+) -> Nest:
+    """The nest over other buffers, where elements lie in the places that `move` tells. With `number`, its statements
+    are numbered, and say no more which nodes they compute."""
+    if not number and not any(b in new for b in (*nest.reads, *nest.writes)):
         return nest
+    numbers = count()
 
     def read(load: Load) -> Load:
         return replace(load, buffer=new[load.buffer], index=move(load.index)) if load.buffer in new else load
@@ -462,7 +474,9 @@ def rename(nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda ind
         moved = replace_loads(index, read)
         assert isinstance(moved, Load)
         value = replace_loads(store.value, read)
-        if moved is index and value is store.value:
+        if number:
+            store = replace(store, nodes=(), number=next(numbers))
+        elif moved is index and value is store.value:
             return store
         return replace(store, target=moved.buffer, index=moved.index, value=value)
 

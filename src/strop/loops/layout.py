@@ -16,6 +16,7 @@ from dataclasses import astuple, dataclass, replace
 from math import prod
 from typing import Any, Union
 
+from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
 from strop.loops.ir import Buffer, Const, Guard, Load, Loop, Nest, Store, replace_loads
@@ -312,8 +313,13 @@ def blocked(rank: int, by: int, pads: Mapping[int, tuple[int, int]] | None = Non
 
 def relayout(nest: Nest, layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> Nest:
     """The nest with every access to the given buffers rewritten to their physical indices."""
-    if not any(b in layouts for b in (*nest.reads, *nest.writes)):
-        return nest
+    touched = tuple((b, layouts[b]) for b in dict.fromkeys((*nest.reads, *nest.writes)) if b in layouts)
+    return _relaid(nest, touched) if touched else nest
+
+
+@remembered(maxsize=4096)
+def _relaid(nest: Nest, touched: tuple[tuple[Buffer, tuple[Buffer, Layout]], ...]) -> Nest:
+    layouts = dict(touched)
 
     def read(load: Load) -> Load:
         found = layouts.get(load.buffer)
@@ -398,7 +404,9 @@ def halo(buffer: Buffer, logical: tuple[int, ...], layout: Layout, name: str) ->
                 loops.append(Loop(var))
                 index.append(index_of(var) + low)
             order = _physical_order(layout, len(logical))
-            stores = (Store(buffer, at, value, None, when) for at, when in layout.places(tuple(index), logical))
+            nodes = (name.rpartition(".")[0],)
+            places = layout.places(tuple(index), logical)
+            stores = (Store(buffer, at, value, None, when, nodes) for at, when in places)
             parts.append(Nest(tuple(loops[d] for d in order), tuple(stores)))
         narrow[dim] = zeros[dim]
     return Nest((), tuple(parts), (), name, note="zeros around the edge")

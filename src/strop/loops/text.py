@@ -12,6 +12,11 @@ from strop.loops.volume import flop, volume
 
 def nest_text(nest: Nest) -> str:
     """One nest with its header: what it computes, where it is from, what it moves."""
+    return "\n".join(line for line, _ in nest_lines(nest))
+
+
+def nest_lines(nest: Nest) -> list[tuple[str, Store | None]]:
+    """The same line by line, each with the statement that it shows."""
     read, written = volume(nest)
     work = flop(nest)
     moved = f"reads {_range(read, _bytes)}  writes {_range(written, _bytes)}"
@@ -21,22 +26,21 @@ def nest_text(nest: Nest) -> str:
     about = "   ".join(part for part in (nest.note, origin, moved) if part)
     inputs = ", ".join(map(str, nest.reads))
     outputs = ", ".join(map(str, nest.writes))
-    lines = [f"# {about}", f"nest {nest.name}({inputs}) -> {outputs}:"]
-    lines += _body(nest, 1)
-    return "\n".join(lines)
+    head = [f"# {about}", f"nest {nest.name}({inputs}) -> {outputs}:"]
+    return [*((line, None) for line in head), *_body(nest, 1)]
 
 
-def _body(nest: Nest, depth: int) -> list[str]:
-    lines = []
+def _body(nest: Nest, depth: int) -> list[tuple[str, Store | None]]:
+    lines: list[tuple[str, Store | None]] = []
     for (kind, mode, until), group in groupby(nest.loops, key=lambda loop: (loop.kind, loop.mode, loop.until)):
         stop = f", until {nest.stores[-1].target.name}" if until else ""
-        lines.append("  " * depth + _loops(kind, mode, list(group)) + f"{stop}:")
+        lines.append(("  " * depth + _loops(kind, mode, list(group)) + f"{stop}:", None))
         depth += 1
     for buffer in nest.scratch:
-        lines.append("  " * depth + f"scratch {buffer}")
+        lines.append(("  " * depth + f"scratch {buffer}", None))
     for item in nest.body:
         if isinstance(item, Store):
-            lines.append("  " * depth + str(item))
+            lines.append(("  " * depth + str(item), item))
         else:
             lines += _body(item, depth)
     return lines

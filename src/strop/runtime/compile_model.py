@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,9 @@ from strop.runtime.outputs import outputs_of
 from strop.runtime.release import filled, first_released
 from strop.runtime.specializations import Build, RunnableProgram, Trace, Traced
 
+if TYPE_CHECKING:
+    from strop.runtime.dynamo import Backend
+
 #: problems of capture that splitting the model with Dynamo can get around
 _SPLITTABLE = ("STR101", "STR104", "STR106", "STR107")
 _LAZY = (UninitializedParameter, UninitializedBuffer)
@@ -45,35 +48,34 @@ def compile(
     journal: Journal | None = None,
     trace: Trace | None = None,
     build: Build | None = None,
+    backend: Backend | None = None,
 ) -> nn.Module:
     """A module that computes what `model` computes, natively, on the same parameters.
 
     `args` and `kwargs` are example inputs: their shapes and dtypes decide the first variant, others are compiled when
     they first occur. A model that cannot be captured whole raises a `Problem`; with `partial`, Dynamo splits it instead
     and the pieces are compiled. With `training`, calls that need gradients are compiled, too (`runtime.trainer`), and
-    first: what is needed without gradients is compiled when it is first called. The path of an ONNX file (or what was
-    read from one) goes to `runtime.onnx.model`.
+    first, by `backend` where one is given (both halves at once then): what is needed without gradients is compiled when
+    it is first called. The path of an ONNX file (or what was read from one) goes to `runtime.onnx.model`.
     """
     options = (options or Options.from_environment()).under(torch.get_float32_matmul_precision())
     journal = journal or Journal()
     registry.load(journal)
     if is_onnx(model):
         require_onnx()
-        if training:
-            raise Problem("STR001", "`training` needs an nn.Module: an ONNX model has no parameters that learn",
-                          help="build the model in PyTorch, or compile the file without training=True")  # fmt: skip
         from strop.runtime.onnx.model import compile_onnx
 
         given_onnx = kwargs if kwargs and not args else args
         return compile_onnx(
-            model, given_onnx, shapes=shapes, options=options, journal=journal, build=build, trace=trace
+            model, given_onnx, shapes=shapes, options=options, journal=journal, build=build, trace=trace,
+            training=training,
         )  # fmt: skip
     if isinstance(model, CompiledModule):
         model = model.original
     given, named = _checked(model, args, kwargs)
     dispatcher = Dispatcher(model, options, journal, trace or default_trace, build or default_build)
     if training:
-        return _trained(dispatcher, given, named, partial)
+        return _trained(dispatcher, given, named, partial, backend)
     try:
         dispatcher.prepare(given, named)
     except Problem as problem:
@@ -87,12 +89,14 @@ def compile(
     return CompiledModule(dispatcher)
 
 
-def _trained(dispatcher: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any], partial: bool) -> CompiledModule:
+def _trained(
+    dispatcher: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any], partial: bool, backend: Backend | None
+) -> CompiledModule:
     from strop.runtime.trainer import Trainer
 
-    trainer = Trainer(dispatcher.model, dispatcher.options, dispatcher.journal, partial)
+    trainer = Trainer(dispatcher.model, dispatcher.options, dispatcher.journal, partial, backend)
     try:
-        trainer.prepare(args, kwargs)
+        trainer.prepare(args, kwargs, backward=backend is not None)
     except Problem as problem:
         told = diagnosed(problem, dispatcher.model, args, kwargs)
         if told is problem:

@@ -56,6 +56,9 @@ class Trains(Protocol):
     def on(self, model: nn.Module) -> Trains:
         """The same for another module."""
 
+    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Compile for example inputs."""
+
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Results with gradients."""
 

@@ -32,10 +32,12 @@ from strop.core.options import Options
 from strop.core.problem import Problem
 from strop.frontend.torch.keep_composites import keeping_composites
 from strop.frontend.torch.random_operators import name_draws
+from strop.frontend.torch.recurrent_layers import written_out
 from strop.graph.ir import Graph
-from strop.runtime.dynamo_piece import DynamoPiece
+from strop.graph.joint import JointGraph
+from strop.runtime.dynamo_piece import DynamoPiece, name_of
 from strop.runtime.specializations import Build, RunnableProgram
-from strop.runtime.step_program import StepBuild, StepMemory, build_step
+from strop.runtime.step_program import Half, StepBuild, StepMemory, build_step
 from strop.runtime.training import TrainingGraphs, decompositions
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
@@ -62,13 +64,20 @@ def backend(
 class Backend:
     """A Dynamo backend with fixed options; what it does goes into `journal`."""
 
-    def __init__(self, options: Options, journal: Journal = JOURNAL, build: Build | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        journal: Journal = JOURNAL,
+        build: Build | None = None,
+        step: StepBuild | None = None,
+    ) -> None:
         from strop.runtime.compile_model import default_build
 
         self.options = options.under(torch.get_float32_matmul_precision())
         self.journal = journal
         self.build = build or default_build
-        self.build_step: StepBuild = build_step if build is None else _without_memory(build)
+        self.build_step: StepBuild = step or (build_step if build is None else _without_memory(build))
+        self.joint: JointGraph | None = None  # of the training step that was compiled last
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         registry.load(self.journal)
@@ -83,10 +92,14 @@ class Backend:
             inference_compiler=inference,
             decompositions=decompositions() if trained else {},
         )
+        if trained and (reason := written_out(graph_module)):
+            self.journal.warn("fallback", name_of(graph_module), f"runs eager: {reason}")
+            return graph_module.forward
         name_draws(graph_module)
         whole = nullcontext() if trained else keeping_composites()
         with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses
             compiled = through(graph_module, example_inputs)
+        self.joint = training.joint
         return graph_module.forward if pieces and all(piece.left for piece in pieces) else compiled
 
     def _inference(
@@ -113,7 +126,13 @@ def _without_memory(build: Build) -> StepBuild:
     """A builder for inference as one for training steps."""
 
     def build_half(
-        graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal, threads: int
+        half: Half,
+        graph: Graph,
+        weights: Sequence[int],
+        memory: StepMemory,
+        options: Options,
+        journal: Journal,
+        threads: int,
     ) -> RunnableProgram:
         return build(graph, options, journal, threads)
 

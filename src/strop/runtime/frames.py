@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from strop.codegen.thread_team import NOT_FINITE, OUT_OF_RANGE, TABLE, team_bytes
+from strop.core.runtime_table import NOT_FINITE, OUT_OF_RANGE, TABLE, team_bytes
 from strop.driver.artifact import Artifact
 from strop.runtime.packed import Packed, allocate, view
 from strop.runtime.threads import Pool, in_child, pool

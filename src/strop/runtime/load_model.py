@@ -32,6 +32,15 @@ class Model:
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
+def runs_code(spec: str) -> bool:
+    """Whether making the model that `spec` names runs code which it names: a factory's, and that of its module."""
+    return not onnx_file(spec)[0] and _is_factory(spec)
+
+
+def _is_factory(spec: str) -> bool:
+    return ":" in spec or spec.endswith(".py") or "/" in spec
+
+
 def load(spec: str) -> Model:
     """The model that `spec` names: an ONNX file (`net.onnx`, `net.onnx[x=1,3,224,224]`), a factory, or a network of
     the zoo."""
@@ -42,7 +51,7 @@ def load(spec: str) -> Model:
         from strop.runtime.onnx.model import loaded
 
         return Model(Path(path).stem, *loaded(path, shapes))
-    if ":" in spec or spec.endswith(".py") or "/" in spec:
+    if _is_factory(spec):
         return Model(spec.rpartition(":")[2], *load_factory(spec))
     return Model(zoo.canonical(spec), *zoo.load(spec))
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from strop.core.options import Options
+from strop.draw.notebook import bars_html
 from strop.driver.artifact import Artifact, NativeStep
 from strop.driver.pipeline import IDLE
 from strop.loops.calls import Call
@@ -28,6 +29,7 @@ from strop.schedule.window_chain import InterleavedCalls
 
 _WARM_UP = 3
 _IDLE_CALLS = 200
+_SHOWN = 25  # steps that a notebook shows
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,13 @@ class Profile:
     def __str__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        """The slowest steps as a notebook shows them."""
+        rows = [(row.name, row.what, row.microseconds) for row in self.slowest[:_SHOWN]]
+        rest = len(self.rows) - len(rows)
+        said = f"one uninterrupted call {self.whole / 1e3:.3f} ms, medians of {self.rounds} runs"
+        return bars_html("where the time goes", f"{said}; {rest} more steps" if rest else said, rows, "µs")
+
     def to_json(self) -> dict[str, Any]:
         return {
             "whole_us": self.whole,
@@ -142,12 +151,18 @@ class TimedProgram(NativeProgram):
 
 
 def profile(
-    planned: Plan, timed: TimedProgram, real: NativeProgram, inputs: Sequence[torch.Tensor], rounds: int
+    planned: Plan,
+    timed: TimedProgram,
+    real: NativeProgram,
+    inputs: Sequence[torch.Tensor],
+    rounds: int,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> Profile:
-    """Run both programs in turns; both are bound to their parameters already."""
+    """Run both programs in turns; both are bound to their parameters already. `checkpoint` is called between rounds."""
     whole: list[int] = []
     with torch.no_grad():
         for number in range(rounds + _WARM_UP):
+            checkpoint()
             if number == _WARM_UP:
                 timed.forget()
             timed(inputs)

@@ -67,13 +67,9 @@ def with_direct_algorithms(
 def compiled_for(
     graph: Graph, options: Options, journal: Journal, threads: int, inspect: Callable[[Stages], None] | None = None
 ) -> Artifact:
-    """The program for a graph as data, measured where the options ask for it."""
+    """The program for a graph as data."""
     _check_runs_here(options)
-    if not options.measure:
-        return compile_graph(graph, options, journal, usable_threads(threads, journal), inspect)
-    from strop.runtime.measure import measured
-
-    return measured(graph, options, journal, threads, inspect)
+    return compile_graph(graph, options, journal, usable_threads(threads, journal), inspect)
 
 
 def _check_runs_here(options: Options) -> None:
@@ -156,7 +152,7 @@ class NativeProgram:
         tensors = {compiled.params[i]: dense(source(params[i]).detach()) for i in compiled.direct}
         self._memory.bound = BoundTensors(tensors, packed, made)
 
-    def _pack(self, params: Sequence[Tensor], missing: Sequence[int]) -> dict[int, Packed]:
+    def _pack(self, params: Sequence[Tensor], missing: Sequence[int], zeroed: bool = False) -> dict[int, Packed]:
         """Run some sections of the parameter program. What is read one after the other lies side by side."""
         if self._prepare is None or not missing:
             return {}
@@ -166,6 +162,8 @@ class NativeProgram:
             source(params[p])  # all are there, or nothing is packed
         order = sorted(position for i in missing for position in compiled.sections[i].makes)
         addresses, held = laid_out({position: compiled.packed[position].bytes for position in order})
+        if zeroed:
+            held.zero_()
         _temporary, temporary_address = allocate(compiled.temporary_bytes)
         frame = CallFrame(compiled, self._memory.functions)
         wanted = array("B", bytes(len(compiled.sections)))
@@ -189,6 +187,16 @@ class NativeProgram:
         if frame.status[0]:
             raise OutOfRange("index out of range in self")
         return {i: Packed(held, tuple(addresses[p] for p in compiled.sections[i].makes)) for i in missing}
+
+    def packed_bytes(self, params: Sequence[Tensor]) -> dict[int, memoryview]:
+        """What the parameter program makes of parameters, by slots; what it does not write is zero."""
+        sections = range(len(self.compiled.sections))
+        found: dict[int, memoryview] = {}
+        for i, made in self._pack(params, sections, zeroed=True).items():
+            for position, address in zip(self.compiled.sections[i].makes, made.addresses):
+                one, start = self.compiled.packed[position], address - made.held.data_ptr()
+                found[one.slot] = made.held[start : start + one.bytes].numpy().data
+        return found
 
     # ---- calls ----
 

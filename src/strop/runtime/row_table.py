@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from strop.codegen import object_code
-from strop.codegen.thread_team import STATUS, TABLE
+from strop.core.runtime_table import STATUS, TABLE
 from strop.runtime import jit
 from strop.runtime.program import NativeProgram
 from strop.runtime.threads import pool

@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -36,8 +37,17 @@ class StepMemory:
     arenas: Arenas = field(default_factory=Arenas)
 
 
+Half = Literal["forward", "backward"]
+
+
 def build_step(
-    graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal, threads: int
+    half: Half,
+    graph: Graph,
+    weights: Sequence[int],
+    memory: StepMemory,
+    options: Options,
+    journal: Journal,
+    threads: int,
 ) -> StepProgram:
     """Compile one half of a training step; `weights` are the places of parameters among the graph's inputs."""
     packed = worth_packing(graph, weights, target_for(options))
@@ -45,7 +55,7 @@ def build_step(
 
     def direct() -> StepProgram:
         journal.add("fallback", "numerics", NOT_FINITE)
-        return build_step(graph, weights, memory, options.direct, journal, threads)
+        return build_step(half, graph, weights, memory, options.direct, journal, threads)
 
     with journal.step("load"):
         return StepProgram(compiled, options, packed, memory, direct)
@@ -157,4 +167,4 @@ def _bytes(shape: Sequence[int], item: int) -> int:
     return item
 
 
-StepBuild = Callable[[Graph, Sequence[int], StepMemory, Options, Journal, int], RunnableProgram]
+StepBuild = Callable[[Half, Graph, Sequence[int], StepMemory, Options, Journal, int], RunnableProgram]

@@ -7,7 +7,7 @@ gradients do not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -26,13 +26,16 @@ from strop.runtime.dynamo import Backend
 class Trainer:
     """A module's way through Dynamo. With `partial`, what Dynamo cannot trace runs in Python, else it is a Problem."""
 
-    def __init__(self, model: nn.Module, options: Options, journal: Journal, partial: bool) -> None:
+    def __init__(
+        self, model: nn.Module, options: Options, journal: Journal, partial: bool, backend: Backend | None = None
+    ) -> None:
         if options.release:
             raise Problem("STR001", "`release` gives up parameters, which training changes",
                           help="leave one of them out")  # fmt: skip
         self.options, self.journal, self.partial = options, journal, partial
         self._model = model
-        self._compiled = torch.compile(model, backend=Backend(options, journal), fullgraph=not partial)
+        self._recurrent = any(isinstance(part, nn.RNNBase) for part in model.modules())
+        self._compiled = torch.compile(model, backend=backend or Backend(options, journal), fullgraph=not partial)
 
     def on(self, model: nn.Module) -> Trainer:
         """The same for another module."""
@@ -48,22 +51,41 @@ class Trainer:
         return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves)
 
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        with _as_problems():
+        with _as_problems(), allowing_recurrence() if self._recurrent else nullcontext():
             return self._compiled(*args, **kwargs)
 
-    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Compile for example inputs, which is a call whose effects on buffers and the generator are undone."""
+    def _differentiate(self, results: Any, given: Any) -> None:
+        """Have gradients computed, and forget them."""
+        wanted = [leaf for leaf in (*self._model.parameters(), *pytree.tree_leaves(given)) if isinstance(leaf, Tensor)]
+        outputs = [leaf for leaf in pytree.tree_leaves(results) if isinstance(leaf, Tensor) and leaf.requires_grad]
+        inputs = [leaf for leaf in wanted if leaf.requires_grad]
+        if outputs and inputs:
+            ones = [torch.ones_like(output) for output in outputs]
+            with _as_problems():
+                torch.autograd.grad(outputs, inputs, ones, allow_unused=True)
+
+    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, backward: bool = False) -> None:
+        """Compile for example inputs, which is a call whose effects on buffers and the generator are undone. The
+        backward graph is compiled when gradients are first asked for, unless that is asked for now."""
         given, named = pytree.tree_map_only(Tensor, _twin, (args, dict(kwargs)))
         buffers = {buffer: buffer.detach().clone() for buffer in self._model.buffers()}
         generator = torch.get_rng_state()
         try:
             with torch.enable_grad():
-                self(given, named)
+                results = self(given, named)
+                if backward:
+                    self._differentiate(results, (given, named))
         finally:
             torch.set_rng_state(generator)
             with torch.no_grad():
                 for buffer, before in buffers.items():
                     buffer.copy_(before)
+
+
+def allowing_recurrence() -> AbstractContextManager[Any]:
+    """Inside, Dynamo traces `nn.LSTM`, `nn.GRU` and `nn.RNN`, which it leaves to Python otherwise."""
+    patched: AbstractContextManager[Any] = torch._dynamo.config.patch(allow_rnn=True)
+    return patched
 
 
 def _twin(tensor: Tensor) -> Tensor:

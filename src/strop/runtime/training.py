@@ -30,10 +30,11 @@ from strop.graph.images import (
     to_channels_last,
 )
 from strop.graph.ir import Graph
+from strop.graph.joint import JointGraph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
 from strop.runtime.outputs import Alias, Computed, Output
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced, refusal
-from strop.runtime.step_program import StepMemory
+from strop.runtime.step_program import Half, StepMemory
 from strop.schedule.rematerialization import plan_partition
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class TrainingGraphs:
         self.weights: frozenset[str] = frozenset()
         self.channels_last: frozenset[str] = frozenset()  # what is kept that way: images, by the names of FX nodes
         self.results = 0  # of the forward graph's outputs, those that are not kept for the backward graph
+        self.joint: JointGraph | None = None  # with what is kept, where that is our own choice
 
     def partition(
         self,
@@ -98,6 +100,7 @@ class TrainingGraphs:
         conversion = joint_from_fx(joint, self.results)
         edits = Pass.parse_all(options.partition)
         made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
+        self.joint = made
         kept = kept_nodes(conversion, joint, made.handed_over)
         sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]
         for _ in range(2):  # the second time without what only draws of backward would have needed
@@ -110,10 +113,10 @@ class TrainingGraphs:
         return forward, backward
 
     def forward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
-        return self._compiled(TrainingPiece(self, graph_module, self.results), example_inputs)
+        return self._compiled(TrainingPiece(self, graph_module, "forward", self.results), example_inputs)
 
     def backward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
-        return self._compiled(TrainingPiece(self, graph_module, 0), example_inputs)
+        return self._compiled(TrainingPiece(self, graph_module, "backward", 0), example_inputs)
 
     def _compiled(self, piece: TrainingPiece, example_inputs: Sequence[Any]) -> Boxed:
         if not piece.symbolic:
@@ -128,9 +131,10 @@ class TrainingPiece(DynamoPiece):
     graph, or gradients, of which nobody expects certain strides: they are contiguous.
     """
 
-    def __init__(self, step: TrainingGraphs, graph_module: GraphModule, results: int) -> None:
+    def __init__(self, step: TrainingGraphs, graph_module: GraphModule, half: Half, results: int) -> None:
         super().__init__(step.owner, graph_module, ())
         self.step = step
+        self.half = half
         self.results = results
         tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
         self.weights = [i for i, node in enumerate(tensors) if node.name in step.weights]
@@ -189,7 +193,7 @@ class TrainingPiece(DynamoPiece):
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         owner = self.owner
         options = owner.options.for_gradients
-        return owner.build_step(graph, self.weights, self.step.memory, options, owner.journal, threads)
+        return owner.build_step(self.half, graph, self.weights, self.step.memory, options, owner.journal, threads)
 
     def _output(self, place: int, leaf: Any, output: Output) -> Output:
         return super()._output(place, leaf, output) if place < self.results else output

@@ -31,13 +31,13 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True, *, cas
     found = contraction(nest)
     if any(loop.until for loop in nest.all_loops):
         schedule_trees(recipe)
-        _parallelise_outer(recipe, work(nest))
+        parallelise_outer(recipe, work(nest))
     elif not any(isinstance(item, Nest) for item in nest.body):
         _pointwise(recipe)
     elif found is not None and nest.iterations:
         total = work(nest)
         tile_contraction(recipe, found)
-        _parallelise_outer(recipe, total)
+        parallelise_outer(recipe, total)
     else:
         _rows(recipe)
     shorten_sums(recipe, cascades=cascades)
@@ -57,7 +57,7 @@ def _pointwise(recipe: ScheduleBuilder) -> None:
     total = work(nest)
     inner = recipe.nest.loops[-1]
     if schedule_transpose(recipe) or not _vectorisable(recipe.nest, inner):
-        _parallelise_outer(recipe, total)
+        parallelise_outer(recipe, total)
         return
     by, name = lanes * (1 if heavy(nest) else 4), inner.name
     if inner.extent > by:
@@ -68,7 +68,7 @@ def _pointwise(recipe: ScheduleBuilder) -> None:
     recipe.do(Vectorise(recipe.name, name))
     if nest.scratch:
         recipe.do(Sink(recipe.name, (name,)))
-    _parallelise_outer(recipe, total)
+    parallelise_outer(recipe, total)
 
 
 def _sort_by_stride(recipe: ScheduleBuilder) -> None:
@@ -95,7 +95,7 @@ def _vectorisable(nest: Nest, loop: Loop) -> bool:
     return not offsets or sum(o in (0, 1) for o in offsets) * 2 >= len(offsets) or loop.extent >= 8
 
 
-def _parallelise_outer(recipe: ScheduleBuilder, total: float) -> None:
+def parallelise_outer(recipe: ScheduleBuilder, total: float) -> None:
     """Divide the work among threads: along the first loop that gives each as much, brought outermost."""
     threads = recipe.threads
     if threads < 2 or total < PARALLEL_WORK:
@@ -137,4 +137,4 @@ def _rows(recipe: ScheduleBuilder) -> None:
     total = work(recipe.nest)
     schedule_rows(recipe)
     steps = prod(loop.extent for loop in recipe.nest.loops if loop.kind == "sequential")
-    _parallelise_outer(recipe, total / max(steps, 1))
+    parallelise_outer(recipe, total / max(steps, 1))

@@ -98,7 +98,11 @@ def terms(cost: Cost) -> str:
 def lost(best: Cost, other: Cost) -> str:
     """What makes the other one slower: the term that grew most."""
     if other.cycles < best.cycles:
-        return "within what the model can tell" if other.cycles > 0.95 * best.cycles else "`--measure` would tell"
+        return (
+            "within what the model can tell"
+            if other.cycles > 0.95 * best.cycles
+            else "`strop tune --measure` would tell"
+        )
     grown = {name: other.terms.get(name, 0.0) - best.terms.get(name, 0.0) for name in _TERMS}
     name = max(grown, key=lambda term: grown[term])
     if other.spills > best.spills:

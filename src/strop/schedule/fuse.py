@@ -39,6 +39,8 @@ LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
 
 
 Apart = frozenset[frozenset[str]]
+#: what the passes of fusion are called in sentences
+_RULES = {"inline": "inline", "epilogue": "epilogue", "shareloops": "share loops", "scaleweights": "scale weights"}
 
 
 def fuse(lowered: Lowered, journal: Journal, *, keep: bool = True) -> Lowered:
@@ -79,7 +81,7 @@ class _Planner:
     def _may_meet(self, a: str, b: str) -> Verdict:
         """Whether nobody wants two nests, or two of their parts, to be kept apart."""
         if self.apart and any(frozenset((x, y)) in self.apart for x in self._parts(a) for y in self._parts(b)):
-            return no("they are to be kept apart")
+            return no("they are to be kept apart", needs="the pass keepapart taken back")
         return yes()
 
     def _met(self, gone: str, stays: str) -> None:
@@ -90,13 +92,25 @@ class _Planner:
         one.do(self.steps)
         self._met(gone, subject)
         self.passes.append(one)
-        self.journal.add("fusion", subject, message, saved_bytes=saved)
+        self._tell(one, gone, subject, message, saved)
 
-    def _refuse(self, kind: str, a: str, b: str, verdict: Verdict) -> None:
-        key = (kind, a, b)
+    def _tell(self, one: FusionPass, gone: str, stays: str, message: str, saved: int) -> None:
+        behind = isinstance(one, Epilogue | ShareLoops)
+        producer, consumer = (stays, gone) if behind else (gone, stays)
+        self.journal.add(
+            "fusion", stays, message, producer=producer, consumer=consumer, rule=one.title, saved_bytes=saved
+        )
+
+    def _refuse(self, one: FusionPass, a: str, b: str, verdict: Verdict) -> None:
+        """That a nest is not fused with another, by a rule; `a` is the one that would go."""
+        key = (one.title, a, b)
         if key not in self.refused:
             self.refused.add(key)
-            self.journal.add("refusal", a, f"{kind} with {b}: {verdict.why}", other=b)
+            producer, consumer = (b, a) if isinstance(one, Epilogue | ShareLoops) else (a, b)
+            self.journal.add(
+                "refusal", a, f"{_RULES[one.title]} with {b}: {verdict.why}",
+                producer=producer, consumer=consumer, rule=one.title, reason=verdict.why, needs=verdict.needs,
+            )  # fmt: skip
 
     def _before_calls(self, step: Step) -> bool:
         """Whether a step can be done once, when parameters are known."""
@@ -125,7 +139,7 @@ class _Planner:
             if verdict and buffer in self.decided and not self._before_calls(consumer):
                 verdict = _worth_repeating(producer)
             if not verdict:
-                self._refuse("inline", producer.name, consumer.name, verdict)
+                self._refuse(Inline(producer.name), producer.name, consumer.name, verdict)
                 return
         if steps.writers(producer.reads, position + 1, readers[-1]):
             return
@@ -135,7 +149,7 @@ class _Planner:
         for consumer in consumers:
             self._met(producer.name, consumer.name)
             told = f"computes {producer.name} where it reads it"
-            self.journal.add("fusion", consumer.name, told, saved_bytes=2 * buffer.bytes)
+            self._tell(one, producer.name, consumer.name, told, 2 * buffer.bytes)
 
     def _share_loops(self, position: int, later: Nest) -> None:
         """Compute a nest in the loops of an earlier one that reads the same."""
@@ -151,7 +165,7 @@ class _Planner:
                 shared = sum(b.bytes for b in set(later.reads) & set(earlier.reads))
                 self._do(one, later.name, earlier.name, f"{later.name} runs in the same loops", shared)
                 return
-            self._refuse("share loops", later.name, earlier.name, verdict)
+            self._refuse(one, later.name, earlier.name, verdict)
 
     def _epilogue(self, position: int, consumer: Nest) -> None:
         """Run a nest behind the last one that produces what it reads."""
@@ -161,15 +175,16 @@ class _Planner:
         producer = self.steps.at[i] if i >= 0 else None
         if producer is None or isinstance(producer, LibraryCall):
             return
+        one = Epilogue(consumer.name, producer.name)
         if self._before_calls(producer) > self._before_calls(consumer):
-            self._refuse("epilogue", consumer.name, producer.name, no("parameters alone decide what it reads"))
+            once = no("parameters alone decide what it reads", needs="nothing: that is computed once, before any call")
+            self._refuse(one, consumer.name, producer.name, once)
             return
         if self.steps.in_parts(next(b for b in producer.writes if b in consumer.reads)):
             return
-        one = Epilogue(consumer.name, producer.name)
         verdict = self._may_meet(consumer.name, producer.name) and one.can(self.steps)
         if not verdict:
-            self._refuse("epilogue", consumer.name, producer.name, verdict)
+            self._refuse(one, consumer.name, producer.name, verdict)
             return
         told = f"{consumer.name} became its epilogue"
         self._do(one, consumer.name, producer.name, told, one.saved(self.steps))
@@ -184,33 +199,40 @@ def _worth_repeating(producer: Nest) -> Verdict:
     cheap = not EXPENSIVE & set(_operations(store.value))
     if cheap and store.target.bytes > sum(buffer.bytes for buffer in producer.reads):
         return yes("what it is computed from is smaller")
-    return no("parameters alone decide it: it is computed once, before any call")
+    return no("parameters alone decide it: it is computed once, before any call", needs="nothing: no call computes it")
 
 
 def _worth_inlining(producer: Nest, consumer: Step, readers: int) -> Verdict:
     """Whether computing a nest wherever its result is read costs less than reading and writing it."""
     if isinstance(consumer, LibraryCall):
-        return no("a library call reads a buffer")
+        return no("a library call reads a buffer", needs="a lowering of its operator to nests")
     store = producer.body[0]
     assert isinstance(store, Store)
     if not is_plain(store.index, producer.loops):
-        return no("the producer does not write whole rows in order")
+        return no(
+            "the producer does not write whole rows in order", needs="a producer that writes each element in order"
+        )
     used = _operations(store.value)
     if not loads(store) and len(used) <= CHEAP_OPERATIONS:
         return yes("it reads nothing")
     if readers > 1 and any(load.guards or any(i.is_data for i in load.index) for load in loads(store)):
-        return no("it is read twice and its own reads are guarded or data-dependent")
+        return no(
+            "it is read twice and its own reads are guarded or data-dependent", needs="one reader, or plain reads"
+        )
     if len(used) > LONGEST_EXPRESSION or _depth(store.value) > DEEPEST_EXPRESSION:
-        return no(f"its expression has {len(used)} operations already")
+        return no(f"its expression has {len(used)} operations already", needs="a shorter expression")
     evaluations = _evaluations(consumer, store.target)
     size = max(store.target.size, 1)
     if _widens(store.value) and evaluations <= MOST_WIDENINGS * size and _in_rows(consumer, store.target):
         return yes("what it converts takes fewer bytes")
     expensive = bool(EXPENSIVE & set(used))
     if readers * evaluations > size and (expensive or len(used) > 2 or evaluations > size or readers > 3):
-        return no(f"it would be computed {readers * evaluations / size:.0f} times per element")
+        return no(
+            f"it would be computed {readers * evaluations / size:.0f} times per element",
+            needs="a consumer that reads each element once, or a producer that is cheaper to compute than to read",
+        )
     if readers > 1 and producer.iterations > 4096 and len(producer.reads) > 1:
-        return no("several readers would each read all of its inputs")
+        return no("several readers would each read all of its inputs", needs="one reader, or one input")
     return yes()
 
 

@@ -18,7 +18,7 @@ from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node
 from strop.loops.lower import LOWERINGS, load_families
-from strop.loops.lower.graph import library_nodes
+from strop.loops.lower.graph import Lowerings, library_nodes
 from strop.schedule.algorithms import KINDS, Algorithm, possible_algorithms
 from strop.target.description import Target
 
@@ -33,6 +33,7 @@ class Choices:
     options: Options
     algorithms: Mapping[str, Algorithm] = field(default_factory=dict)
     library: Mapping[str, str] = field(default_factory=dict)
+    lowerings: Lowerings = field(default_factory=dict, compare=False, repr=False)  # what was made of its nodes so far
 
     def node(self, name: str) -> Node | None:
         return next((node for node in self.graph.nodes if node.name == name), None)

@@ -111,23 +111,25 @@ def place_tensors(program: Program, journal: Journal, edits: Sequence[Pass] = ()
 
 @dataclass(frozen=True)
 class PlannerStep:
-    """A named step of the pipeline; `level` is that of the passes by hand which follow it."""
+    """A named step of the pipeline; `level` is that of the passes by hand which go with it. Those are `appended` where
+    they make no difference to what the planner chooses."""
 
     name: str
     planner: Planner
     level: Level | None = None
+    appended: bool = False
 
 
 PIPELINE: tuple[PlannerStep, ...] = (
-    PlannerStep("simplify", simplify_graph, "graph"),
-    PlannerStep("choose algorithms", choose_lowerings, "lowering"),
-    PlannerStep("lower", lower_graph, "constraints"),
+    PlannerStep("simplify", simplify_graph, "graph", appended=True),
+    PlannerStep("choose algorithms", choose_lowerings, "lowering", appended=True),
+    PlannerStep("lower", lower_graph, "constraints", appended=True),
     PlannerStep("fuse", fuse_nests),
     PlannerStep("hoist", hoist_parameters, "nests"),
     PlannerStep("lay out", lay_out_tensors),
     PlannerStep("schedule", schedule_nests, "loops"),
-    PlannerStep("interleave", interleave_nests, "windows"),
-    PlannerStep("place", place_tensors, "memory"),
+    PlannerStep("interleave", interleave_nests, "windows", appended=True),
+    PlannerStep("place", place_tensors, "memory", appended=True),
 )
 
 
@@ -206,10 +208,11 @@ def planned(
     first: str = PIPELINE[0].name,
     hooks: Hooks | None = None,
     pipeline: Sequence[PlannerStep] | None = None,
+    chosen: Program | None = None,
 ) -> dict[str, Program]:
     """A program through the pipeline, from the step called `first` on: what it is after each step. `edits` are passes
     by hand: each comes after what the planner of its level has chosen. Steps of extensions are among the steps, unless
-    the `pipeline` is given."""
+    the `pipeline` is given. What the planner of the first step has `chosen` already is not chosen again."""
     pipeline = steps() if pipeline is None else pipeline
     names = [step.name for step in pipeline]
     made: dict[str, Program] = {}
@@ -219,7 +222,10 @@ def planned(
             program = hooks.run("before", step.name, program) if hooks else program
             if program.lowered is not None:
                 require_numbers(program.lowered)
-            program = step.planner(program, journal, by_hand)
+            if chosen is not None and step.name == first:
+                program = chosen.then(*by_hand, check=True)
+            else:
+                program = step.planner(program, journal, by_hand)
             program = made[step.name] = hooks.run("after", step.name, program) if hooks else program
             if program.options.check:
                 program.verify(step.name)

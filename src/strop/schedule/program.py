@@ -42,6 +42,7 @@ from strop.schedule.memory import Arena, Lifetimes
 from strop.schedule.parameter_program import Packing, divide
 from strop.schedule.scheduler import Scheduled, Scheduler, scheduled
 from strop.schedule.sliding_window import Interleaving, SlidingWindow, grouped, interleaved
+from strop.schedule.tuned import tuned_schedules
 from strop.schedule.window_chain import InterleavedCalls
 from strop.target.description import Target
 
@@ -108,7 +109,10 @@ class Program:
     @staticmethod
     def of(graph: Graph, target: Target, threads: int, options: Options, lowered: Lowered | None = None) -> Program:
         """The program before any pass; `lowered` where its nests were written by hand."""
-        scheduler = Scheduler(target, threads, options.pack, cascades=options.cascades)
+        # schedules are tuned without cascades, of which theirs would lose the subtotals
+        plain = options.tuned and not options.cascades
+        tuned = tuned_schedules(target, threads, options.pack) if plain else {}
+        scheduler = Scheduler(target, threads, options.pack, tuned, cascades=options.cascades)
         return Program(Choices(graph, target, threads, options), scheduler, lowered)
 
     @property
@@ -318,7 +322,8 @@ def _lowered(choices: Choices) -> Lowered:
     nodes = {node.name: node for node in choices.graph.nodes}
     algorithms = {nodes[name]: one for name, one in choices.algorithms.items()}
     try:
-        return lower(choices.graph, algorithms, {nodes[name]: why for name, why in choices.library.items()})
+        library = {nodes[name]: why for name, why in choices.library.items()}
+        return lower(choices.graph, algorithms, library, choices.lowerings)
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         given = [name for name, one in choices.algorithms.items() if one not in choices.possible(name).values()]
         if not given:

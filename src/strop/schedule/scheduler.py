@@ -9,20 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from strop.core.passes import Pass, Verdict
 from strop.core.problem import Problem
 from strop.cost.model import guess
 from strop.loops.calls import Call, PlannedStep, canonicalise
-from strop.loops.ir import CONSTANT, Buffer, Nest, rename
+from strop.loops.ir import CONSTANT, Buffer, Nest, Store, rename
 from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.passes.primitives import Reset
 from strop.schedule.builder import ScheduleBuilder
 from strop.schedule.default import schedule
+from strop.schedule.mutations import made
 from strop.schedule.read_packed import ReadPacked, reading_packed, worth_reading_packed
+from strop.schedule.tuned import nest_digest, parsed
 from strop.target.description import Target
 
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -45,27 +48,51 @@ class Scheduled:
 class Scheduler:
     """Schedules for one machine, each distinct nest once."""
 
-    def __init__(self, target: Target, threads: int, pack: bool = True, *, cascades: bool = False) -> None:
-        self.target, self.threads, self.pack, self.cascades = target, threads, pack, cascades
+    def __init__(
+        self,
+        target: Target,
+        threads: int,
+        pack: bool = True,
+        tuned: Mapping[str, str] | None = None,
+        *,
+        cascades: bool = False,
+    ) -> None:
+        """`tuned` are schedules out of the tuning database, as text, by the digest of their nests; with `cascades` sums
+        are as exact as eager's."""
+        self.target, self.threads, self.pack, self.tuned = target, threads, pack, tuned or {}
+        self.cascades = cascades
+        self._default: dict[Nest, ScheduleBuilder] = {}
         self._chosen: dict[Nest, ScheduleBuilder] = {}
         self._prices: dict[Nest, float] = {}
         self._applied: dict[tuple[Nest, tuple[Pass, ...]], ScheduleBuilder] = {}
 
     def chosen(self, canonical: Nest) -> ScheduleBuilder:
-        """The schedule that a nest gets unless told."""
+        """The schedule that a nest gets unless told: the tuned one where there is one."""
         if canonical not in self._chosen:
-            made = schedule(canonical, self.target, self.threads, self.pack, cascades=self.cascades)
-            self._chosen[canonical] = made
+            made = self._chosen[canonical] = self._tuned(canonical) or self.default(canonical)
             self._applied[canonical, tuple(made.passes)] = made
         return self._chosen[canonical]
 
+    def default(self, canonical: Nest) -> ScheduleBuilder:
+        """The schedule that a nest gets where it was not tuned."""
+        if canonical not in self._default:
+            made = schedule(canonical, self.target, self.threads, self.pack, cascades=self.cascades)
+            self._default[canonical] = made
+        return self._default[canonical]
+
+    def _tuned(self, canonical: Nest) -> ScheduleBuilder | None:
+        text = self.tuned.get(nest_digest(canonical)) if self.tuned else None
+        passes = parsed(text) if text is not None else None
+        return made(canonical, passes, self.default(canonical)) if passes else None
+
     def price(self, nest: Nest) -> float:
-        """Cycles that the model guesses for a nest under the schedule that it would get."""
+        """Cycles that the model guesses for a nest under its default schedule. Layouts are chosen by these: they do not
+        depend on what was tuned, or no compilation would find the nests that tuning has seen."""
         canonical, _ = canonicalise(nest)
         if canonical not in self._prices:
-            recipe = self.chosen(canonical)
+            recipe = self.default(canonical)
             packed = [copy for copy in recipe.copies if copy.reads[0].space not in CONSTANT]
-            each = (self.chosen(canonicalise(copy)[0]).nest for copy in packed)
+            each = (self.default(canonicalise(copy)[0]).nest for copy in packed)
             self._prices[canonical] = sum(guess(one, self.target, self.threads).cycles for one in (recipe.nest, *each))
         return self._prices[canonical]
 
@@ -169,7 +196,7 @@ class _Calls:
             constant = source.space in CONSTANT
             real = self.packed[alike] = replace(target, name=name, space="packed" if constant else "arena")
             actual = {**actual, target: real}
-            moved = rename(copy, {target: real, copy.reads[0]: source})
+            moved = rename(copy, {target: real, copy.reads[0]: source}).map_stores(partial(_in_place_of, nest))
             title = f"{nest.name}.pack{number + 1 if number else ''}"
             (before if constant else here).extend(self.calls(replace(moved, name=title, origin=nest.origin))[1])
         told = tuple(renamed(one, nest, actual) for one in passes)
@@ -201,6 +228,12 @@ class _Choosing(_Calls):
         found = edits if replaced else (*self.scheduler.chosen(canonical).passes, *edits)
         self.chosen[nest.name] = tuple(renamed(one, nest, actual) for one in found)
         return found
+
+
+def _in_place_of(nest: Nest, copying: Store) -> Store:
+    """A statement that packs for a numbered one of a nest, and says which nodes that computes."""
+    nodes = nest.stores[copying.number].nodes if copying.number is not None else ()
+    return replace(copying, nodes=nodes, number=None)
 
 
 def renamed(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:

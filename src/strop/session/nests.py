@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 from strop.core.problem import Problem
+from strop.draw.notebook import text_html
 from strop.loops.calls import Call
 from strop.loops.ir import Nest
 from strop.loops.lowered import LibraryCall
@@ -46,6 +47,10 @@ class Nests(Sequence["Nest | LibraryCall"]):
 
     def __str__(self) -> str:
         return "\n\n".join(self._text(step) for step in self.steps) or "no nests"
+
+    def _repr_html_(self) -> str:
+        """The nests as a notebook shows them."""
+        return text_html(str(self))
 
     def _text(self, step: Nest | LibraryCall) -> str:
         return "\n".join([str(step), *(f"  # {one}" for one in self.recipes.get(step.name, ()))])

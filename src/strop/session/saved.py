@@ -19,7 +19,7 @@ from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.version import __version__
 
-FORMAT, VERSION = "strop session", 1
+FORMAT, VERSION = "strop session", 2
 MOST_BYTES = 64 << 20  # of a file: passes by hand are text
 
 
@@ -32,7 +32,8 @@ class SavedSession:
     options: dict[str, Any]
     threads: int
     target: str
-    edits: tuple[str, ...]
+    branches: dict[str, list[str]]  # passes by hand, as each call of `apply` was given them
+    branch: str  # the one that was current
     strop: str = __version__
 
     def write(self, path: Path) -> None:
@@ -63,27 +64,21 @@ class SavedSession:
         if version != VERSION:
             raise Problem("STR306", f"`{path}` holds a session of format {version!r:.20}; this Strop reads {VERSION}",
                           help="save it again with this version of Strop")  # fmt: skip
-        wanted = {f.name: f.type for f in fields(SavedSession)}
-        if data.keys() != wanted.keys() or not isinstance(data["edits"], list):
+        if data.keys() != {f.name for f in fields(SavedSession)}:
             raise _unreadable(path, "entries are missing, or there are others")
-        kinds: dict[str, type] = {
-            "model": str,
-            "graph": str,
-            "options": dict,
-            "threads": int,
-            "target": str,
-            "strop": str,
-        }
-        wrong = next((name for name, kind in kinds.items() if not isinstance(data[name], kind)), None)
-        if wrong is not None or not all(isinstance(one, str) for one in data["edits"]):
-            raise _unreadable(path, f"`{wrong or 'edits'}` is of another kind")
-        return SavedSession(**{**data, "edits": tuple(data["edits"])})
+        wrong = next((name for name, kind in _KINDS.items() if type(data[name]) is not kind), None)
+        if wrong is not None or not _are_branches(data["branches"], data["branch"]):
+            raise _unreadable(path, f"`{wrong or 'branches'}` is of another kind")
+        return SavedSession(**data)
 
     @property
-    def passes(self) -> tuple[tuple[Pass, ...], ...]:
-        """What each call of `apply` was given."""
+    def passes(self) -> dict[str, tuple[tuple[Pass, ...], ...]]:
+        """What each call of `apply` was given, by branch."""
         registry.load()  # some may be passes of extensions
-        return tuple(passes for text in self.edits if (passes := tuple(Pass.parse_all(text))))
+        return {
+            name: tuple(passes for text in edits if (passes := tuple(Pass.parse_all(text))))
+            for name, edits in self.branches.items()
+        }
 
     @contextmanager
     def told(self, path: str | PathLike[str]) -> Iterator[None]:
@@ -106,7 +101,8 @@ class SavedSession:
 
     def script(self) -> str:
         """A Python program that does the same again."""
-        told = {name: value for name, value in self.options.items() if value != getattr(Options(), name)}
+        given = {**self.options, "threads": self.threads}
+        told = {name: value for name, value in given.items() if value != getattr(Options(), name)}
         options = ", ".join(f"{name}={value!r}" for name, value in told.items())
         if self.model:
             made = [f"session = strop.Session.of({self.model!r}, options=strop.Options({options}))"]
@@ -117,8 +113,18 @@ class SavedSession:
             f"A session of {self.model or 'a model'} for {self.target}, {self.threads} threads (Strop {self.strop})."
         )
         lines = [repr(about), "", "import strop", "", *made]  # names in it may hold quotes
-        lines += [f"session.apply({one!r})" for one in self.edits]
-        return "\n".join([*lines, "print(session.summary())"]) + "\n"
+        lines += [f"session.apply({one!r})" for one in self.branches[self.branch]]
+        return "\n".join([*lines, "print(session.digest)"]) + "\n"
+
+
+_KINDS = {"model": str, "graph": str, "options": dict, "threads": int, "target": str, "branch": str, "strop": str}
+
+
+def _are_branches(branches: object, current: str) -> bool:
+    if not isinstance(branches, dict) or current not in branches:
+        return False
+    lists = branches.values()
+    return all(isinstance(edits, list) and all(isinstance(one, str) for one in edits) for edits in lists)
 
 
 def _unreadable(path: Path, why: str) -> Problem:

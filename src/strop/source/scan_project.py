@@ -8,15 +8,14 @@ a group half by half, and a file that still fails is reported as skipped, so tha
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strop.core.cache import Cache
+from strop.core.ray_tasks import RayPool
+from strop.core.tasks import LocalPool, TaskPool, run_all
 from strop.source.facts import Finding, Scan, Skipped
 from strop.source.hybridize.tensorflow1 import together
 from strop.source.hybridize.torch_operations import WORTH_SAYING
@@ -30,6 +29,8 @@ from strop.source.report.baseline import beyond_baseline, on_changed_lines
 from strop.source.report.ignore import apply_ignores
 
 _WORTH_A_PROCESS = 4_000  # lines; starting one costs about as long as interpreting these
+
+_SCAN = ("strop.source.scan_project", "scan_unit")  # what a pool for scans calls
 
 Progress = Callable[[int, int], None]
 
@@ -51,8 +52,10 @@ def scan_project(
     cache: Cache | None = None,
     progress: Progress = lambda done, total: None,
     changed_since: str | None = None,
+    ray: str | None = None,
 ) -> Scan:
-    """What is found in these files and folders. `progress` is told lines: done, and all."""
+    """What is found in these files and folders. `progress` is told lines: done, and all. With `ray`, the address of a
+    cluster whose nodes see the same files, units are scanned there and not on processes here."""
     settings = Settings.of(paths) if settings is None else settings
     names, skipped = find(paths, include=settings.include, exclude=settings.exclude)
     contents: dict[str, bytes] = {}
@@ -62,13 +65,8 @@ def scan_project(
             skipped.append(data)
         else:
             contents[name] = data
-    result = _gather(_scanned(contents, paths, settings, jobs, cache, progress), skipped)
+    result = _gather(_scanned(contents, paths, settings, jobs, cache, progress, ray), skipped)
     return _filtered(result, contents, paths, settings, changed_since)
-
-
-def available_jobs() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _filtered(
@@ -107,6 +105,7 @@ def _scanned(
     jobs: int,
     cache: Cache | None,
     progress: Progress,
+    ray: str | None,
 ) -> Iterator[Scan]:
     """The scan of every unit, in no particular order."""
     store = Store(cache) if cache is not None else None
@@ -127,7 +126,7 @@ def _scanned(
         progress(done, total)
         yield known
     keys = dict(to_do)
-    for unit, scan in _interpreted([unit for unit, _ in to_do], jobs):
+    for unit, scan in _interpreted([unit for unit, _ in to_do], jobs, ray):
         if store is not None and not any(skipped.code == GAVE_UP for skipped in scan.skipped):
             store.put(keys[unit], scan)
         done += unit.lines
@@ -153,40 +152,19 @@ def _meaning(unit: _Unit) -> str:
     return repr(given)
 
 
-def _interpreted(todo: list[_Unit], jobs: int) -> Iterator[tuple[_Unit, Scan]]:
-    jobs = min(jobs, len(todo), 1 + sum(unit.lines for unit in todo) // _WORTH_A_PROCESS)
-    if jobs <= 1:
+def _interpreted(todo: list[_Unit], jobs: int, ray: str | None) -> Iterator[tuple[_Unit, Scan]]:
+    if ray is None:
+        jobs = min(jobs, len(todo), 1 + sum(unit.lines for unit in todo) // _WORTH_A_PROCESS)
+    if ray is None and jobs <= 1:
         for unit in todo:
             yield unit, scan_unit(unit)
         return
-    biggest_first = sorted(todo, key=lambda unit: -unit.lines)
-    lost: list[_Unit] = []
-    with _pool(jobs) as pool:
-        running: dict[Future[Scan], _Unit] = {}
-        try:
-            for unit in biggest_first:
-                running[pool.submit(scan_unit, unit)] = unit
-        except BrokenProcessPool:
-            lost = [unit for unit in biggest_first if unit not in running.values()]
-        for future in as_completed(running):
-            try:
-                yield running[future], future.result()
-            except BrokenProcessPool:
-                lost.append(running[future])
-    for unit in lost:  # one of them killed its process: find out which, each in a process of its own
-        yield unit, _alone(unit)
-
-
-def _alone(unit: _Unit) -> Scan:
+    pool: TaskPool = LocalPool(*_SCAN, jobs) if ray is None else RayPool(ray, *_SCAN)
     try:
-        with _pool(1) as pool:
-            return pool.submit(scan_unit, unit).result()
-    except BrokenProcessPool:
-        return _given_up(unit, "the process that analysed it died")
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+        for done in run_all(pool, sorted(todo, key=lambda unit: -unit.lines)):
+            yield done.task, done.result if done.problem is None else _given_up(done.task, str(done.problem))
+    finally:
+        pool.close()
 
 
 def scan_unit(unit: _Unit) -> Scan:

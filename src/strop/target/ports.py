@@ -47,6 +47,7 @@ class Ports:
     stale_passes: float = 1.6  # of these ports, for each pass of such a store
     fresh: bool = False  # whether they wait while one is stored that was computed just now as well
     stores: int = 64  # stores that wait for their lines
+    free_moves: bool = True  # whether copies between vector registers need no port
     crossing: float = 1.4  # more passes of a load port, for a vector that reaches over the end of a line
     crossing_store: float = 0.0  # the same of a store port
 

@@ -193,3 +193,28 @@ def test_scripts_with_sparse_embeddings_keep_their_optimizers(tmp_path):
     )
     (found,) = [f for f in adopt.findings(QuickProject([str(file)], [str(file)])) if f.code == "STR775"]
     assert not found.fixable and "sparse" in found.message
+
+
+OPTIMIZERS = (
+    "import torch\n\nmodel = torch.nn.Linear(3, 3)\n"
+    "first = torch.optim.AdamW(model.parameters(), lr=1e-3)\n"
+    "second = torch.optim.Adam(model.parameters(), amsgrad=True)\n"
+    "third = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    "third = strop.fuse_optimizer(third)\n"
+)
+
+
+def test_optimizers_are_wrapped_once_where_strop_may_be_imported(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text("import strop\n" + OPTIMIZERS)
+
+    def look():
+        return Scan(findings=adopt.findings(QuickProject([str(file)], [str(file)]), strop=True))
+
+    assert [(f.code, f.place.line) for f in look().findings] == [("STR764", 5), ("STR775", 6)]
+    text = fix(look, unsafe=False).plan.after[str(file)]
+    assert "first = strop.fuse_optimizer(torch.optim.AdamW(model.parameters(), lr=1e-3))\n" in text
+    assert text.count("fuse_optimizer") == 2
+    exec(text, names := {})
+    assert isinstance(names["first"], torch.optim.AdamW)
+    assert not [f for f in adopt.findings(QuickProject([str(file)], [str(file)])) if f.code == "STR764"]

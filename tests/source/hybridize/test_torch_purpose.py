@@ -74,9 +74,15 @@ def test_with_strop_a_model_that_is_trained_gets_its_backend(tmp_path: Path) -> 
     assert _compiled(tmp_path, f"{NET}net = Net(0.1)\n{TRAIN}", with_strop=True) == ['net.compile(backend="strop")']
 
 
-def test_convolutions_gain_nothing_in_training(tmp_path: Path) -> None:
-    layers = "nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), nn.ReLU(), " * 6
+def test_convolutions_are_trained_by_strop_and_gain_nothing_from_pytorch(tmp_path: Path) -> None:
+    layers = "nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), nn.ReLU(), " * 4
     text = f"net = nn.Sequential({layers})\n{TRAIN.replace('ones(2, 512)', 'ones(2, 64, 32, 32)')}"
+    assert _compiled(tmp_path, text, with_strop=True) == ['net.compile(backend="strop")']
+    assert _compiled(tmp_path, text) == []
+
+
+def test_recurrent_layers_gain_nothing_in_training(tmp_path: Path) -> None:
+    text = f"net = nn.LSTM(64, 64, 4)\n{TRAIN.replace('ones(2, 512)', 'ones(9, 2, 64)').replace('.sum()', '[0].sum()')}"
     assert _compiled(tmp_path, text, with_strop=True) == []
 
 

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorMode,
 )
+from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import TreeSpec, tree_flatten
 
@@ -69,11 +70,34 @@ class CapturedOnnx:
     fallbacks: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class OnnxTrace:
+    """A model's program as an FX graph over torch operators: it takes the tensors among the arguments and then the
+    parameters of `keys`. An output is its result of a number, or one that need not be computed."""
+
+    graph: GraphModule
+    slots: Sequence[FixedOutput | Given | int]
+    out_spec: TreeSpec
+    keys: Sequence[str]
+
+
 def capture(module: OnnxModule, args: Sequence[Any], *, deferring: bool = False) -> CapturedOnnx:
     """Trace the model for arguments of these shapes; `NeedsValues` names inputs to be given as `bound` ones.
 
     With `deferring`, branches and loops that data decides become library nodes where that is possible.
     """
+    trace = traced(module, args, deferring=deferring)
+    placeholders = [node.name for node in trace.graph.graph.nodes if node.op == "placeholder"]
+    params = dict(zip(placeholders[len(placeholders) - len(trace.keys) :], trace.keys))
+    conversion = from_fx(trace.graph, params=params)
+    outputs = tuple(slot if not isinstance(slot, int) else Made(slot) for slot in trace.slots)
+    used = {node for node in conversion.graph.nodes for node in node.inputs} | set(conversion.graph.outputs)
+    graph = replace(conversion.graph, params=tuple(p for p in conversion.graph.params if p in used))
+    return CapturedOnnx(graph, outputs, trace.out_spec, conversion.constants, conversion.fallbacks)
+
+
+def traced(module: OnnxModule, args: Sequence[Any], *, deferring: bool = False) -> OnnxTrace:
+    """The model for arguments of these shapes, over torch operators."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     leaves, spec = tree_flatten(list(args), is_leaf=lambda v: isinstance(v, tuple))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -110,18 +134,12 @@ def capture(module: OnnxModule, args: Sequence[Any], *, deferring: bool = False)
 
     with _tracing(mode), capturing(module.kept, deferring=deferring):
         try:
-            traced = make_fx(run, pre_dispatch=True)(*examples, *stand_ins)
-            if any(is_write(node) for node in traced.graph.nodes):
-                traced = make_fx(torch.func.functionalize(traced, remove="mutations"))(*examples, *stand_ins)
+            graph = make_fx(run, pre_dispatch=True)(*examples, *stand_ins)
+            if any(is_write(node) for node in graph.graph.nodes):
+                graph = make_fx(torch.func.functionalize(graph, remove="mutations"))(*examples, *stand_ins)
         except StepFailed as failed:
             raise _needed(module, failed) from failed
-    placeholders = [node.name for node in traced.graph.nodes if node.op == "placeholder"]
-    params = {name: key for name, (_, key) in zip(placeholders[len(places) :], keys)}
-    conversion = from_fx(traced, params=params)
-    outputs = tuple(slot if not isinstance(slot, int) else Made(slot) for slot in slots)
-    used = {node for node in conversion.graph.nodes for node in node.inputs} | set(conversion.graph.outputs)
-    graph = replace(conversion.graph, params=tuple(p for p in conversion.graph.params if p in used))
-    return CapturedOnnx(graph, outputs, specs[0], conversion.constants, conversion.fallbacks)
+    return OnnxTrace(graph, slots, specs[0], [key for _, key in keys])
 
 
 @contextmanager

@@ -24,7 +24,8 @@ from strop.frontend.torch.dtypes import NAMES
 if TYPE_CHECKING:
     from strop.frontend.onnx.capture import CapturedOnnx
 
-#: a floating-point initialiser with more elements is a parameter, others are part of the program
+#: a floating-point initialiser with as many elements is a parameter, others are part of the program; a bias of one
+#: element learns as well
 SMALLEST_PARAMETER = 2
 #: an input whose value shapes the program may have this many elements
 LARGEST_BOUND = 4096
@@ -65,7 +66,7 @@ class OnnxModule(nn.Module):
     its value is part of the program.
     """
 
-    def __init__(self, source: Any, name: str = "") -> None:
+    def __init__(self, source: Any, name: str = "", *, training: bool = False) -> None:
         super().__init__()
         model, folder = read(source)
         self.name = name or model.graph.name or "model"
@@ -80,7 +81,9 @@ class OnnxModule(nn.Module):
         self.pending = Pending()
         self.kept: dict[str, Any] = {}  # bodies that library nodes of compiled variants call
         for key, value in program.constants.items():
-            if isinstance(value, Tensor) and value.is_floating_point() and value.numel() >= SMALLEST_PARAMETER:
+            if not isinstance(value, Tensor) or not value.is_floating_point():
+                continue
+            if value.numel() >= SMALLEST_PARAMETER or (training and value.ndim and value.numel()):
                 self.keys[key] = _register(self, key, nn.Parameter(value, requires_grad=False))
         self.eval()
 

@@ -13,7 +13,20 @@ from strop.graph.ir import NOWHERE, Node, Origin, Type
 
 #: operators whose inputs are all of one dtype
 UNIFORM = frozenset(
-    ("linear", "matmul", "conv", "layer_norm", "rms_norm", "group_norm", "batch_norm", "lstm", "gru", "rnn")
+    (
+        "linear",
+        "matmul",
+        "conv",
+        "layer_norm",
+        "rms_norm",
+        "group_norm",
+        "batch_norm",
+        "lstm",
+        "gru",
+        "rnn",
+        "recurrence",
+        "recurrence_backward",
+    )
 )
 
 
@@ -43,6 +56,7 @@ class Builder:
         self.call = OperatorCall()
         self.mask = mask
         self.origin = NOWHERE
+        self.lines: tuple[Origin, ...] = ()  # torch's own, where the user has none
         self.made: list[Node] | None = None  # what has been made since somebody wanted to know
         self._names: dict[str, int] = {}
 
@@ -63,7 +77,7 @@ class Builder:
         if op in UNIFORM and any(node.dtype != inputs[0].dtype for node in inputs):
             raise Whole(f"inputs of {' and '.join(dict.fromkeys(node.dtype for node in inputs))}")
         base = f"{self.origin.module}.{op}" if self.origin.module else op
-        made = Node(op, tuple(inputs), attrs, types, self.unique(base), self.origin)
+        made = Node(op, tuple(inputs), attrs, types, self.unique(base), self.origin, self.lines)
         if self.made is not None:
             self.made.append(made)
         return made

@@ -29,6 +29,7 @@ from strop.frontend.torch.aten import (  # noqa: F401  (importing a family regis
     indexing,
     nn,
     pointwise,
+    recurrences,
     reductions,
     sort,
     transformer,
@@ -42,7 +43,7 @@ from strop.frontend.torch.builder import Builder, OperatorCall
 from strop.frontend.torch.canonical import unfold_batches
 from strop.frontend.torch.data_dependent import DATA_DEPENDENT, depends_on_data
 from strop.frontend.torch.dtypes import DTYPES, type_of, types_of
-from strop.frontend.torch.origin import origin_of
+from strop.frontend.torch.origin import lines_of_torch, origin_of
 from strop.frontend.torch.random_operators import is_random
 from strop.frontend.torch.registry import Unfit, Whole, rule_for
 from strop.frontend.torch.widen_int8 import widened
@@ -197,7 +198,7 @@ class _Converter:
                 return tree_map(lambda v: values[inplace.owner(v)] if isinstance(v, torch.fx.Node) else v, node.args[0])
             else:
                 if not inner:
-                    self.b.origin = origin_of(node)
+                    self.b.origin, self.b.lines = origin_of(node), lines_of_torch(node)
                 values[inplace.owner(node)] = self.operation(node, values)
         raise Problem("STR107", "an FX graph without an output", help="please report this")
 

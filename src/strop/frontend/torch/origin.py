@@ -14,6 +14,7 @@ from strop.graph.ir import Origin
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _TORCH = str(Path(torch.__file__).parent) + os.sep
+_LAYERS = f"{_TORCH}nn{os.sep}modules{os.sep}"
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + os.sep
 _PACKAGES = os.sep + "site-packages" + os.sep
 _DYNAMO_ROOT = re.compile(r"^L\['[^']+'\]")
@@ -23,6 +24,14 @@ _DYNAMO_PART = re.compile(r"\._modules\['([^']+)'\]|\['?([^'\]]+)'?\]|\.?(\w+)")
 def origin_of(node: torch.fx.Node) -> Origin:
     file, line = user_frame(node.meta.get("stack_trace") or "")
     return Origin(file, line, module_path(node.meta))
+
+
+def lines_of_torch(node: torch.fx.Node) -> tuple[Origin, ...]:
+    """The line of torch's own layer that a node comes from, where no line is the user's: in a bare `nn.Sequential`."""
+    trace = node.meta.get("stack_trace") or ""
+    frames = _FRAME.findall(trace) if not user_frame(trace)[0] else []
+    layers = [(file, line) for file, line in frames if file.startswith(_LAYERS)]
+    return tuple(Origin(file, int(line), module_path(node.meta)) for file, line in layers[-1:])
 
 
 def user_frame(trace: str) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +19,12 @@ def number_of(node: Node) -> Any:
     return node.attrs["value"] if node.op == "full" else None
 
 
-def adopt(new: Node, old: Node) -> Node:
-    """`new` with the name and origin of `old` where it has none of its own."""
-    if new.name:
-        return new
-    return replace(new, name=old.name, origin=old.origin if new.origin == NOWHERE else new.origin)
+def adopt(new: Node, old: Node, swallowed: Sequence[Node] = ()) -> Node:
+    """`new` with the name and origin of `old` where it has none, and the lines of what it has `swallowed`."""
+    if not new.name:
+        new = replace(new, name=old.name, origin=old.origin if new.origin == NOWHERE else new.origin)
+    lines = dict.fromkeys(line for node in (new, *swallowed) for line in node.origins if line != new.origin)
+    return new if tuple(lines) == new.absorbed else replace(new, absorbed=tuple(lines))
 
 
 P = Dialect(COMMUTATIVE, number_of, adopt)

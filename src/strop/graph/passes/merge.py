@@ -9,6 +9,7 @@ The input is read once, and one large product keeps the machine busier than thre
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from strop.core.passes import Verdict, no, yes
 from strop.core.rewrite import Recorder
@@ -71,6 +72,8 @@ def _merged(members: Sequence[Node]) -> list[Node]:
     first = members[0]
     weights = [build.cat([node.inputs[i] for node in members], 0) for i in range(1, len(first.inputs))]
     merged = build.make("linear", (first.inputs[0], *(adopt(w, first) for w in weights)), like=first)
+    lines = dict.fromkeys(line for node in members for line in node.origins if line != first.origin)
+    merged = replace(merged, absorbed=tuple(lines))
     dim, start, slices = len(first.shape) - 1, 0, []
     for node in members:
         stop = start + node.shape[-1]

@@ -34,14 +34,16 @@ def lower(
     graph: Graph,
     algorithms: Mapping[Node, Lowering] | None = None,
     library: Mapping[Node, str] | None = None,
+    known: Lowerings | None = None,
 ) -> Lowered:
     """The whole graph, node by node; every value that a later step reads is computed before it.
 
     A node in `algorithms` is lowered that way instead of by the one that its operator registers. One in `library` runs
-    outside of generated code, for the reason that is given; unless told, those do that have no lowering.
+    outside of generated code, for the reason that is given; unless told, those do that have no lowering. Nests of nodes
+    that are `known` are not made again, and new ones are added to them.
     """
     load_families()
-    work = _Lowering(graph, algorithms or {}, library_nodes(graph) if library is None else library)
+    work = _Lowering(graph, algorithms or {}, library_nodes(graph) if library is None else library, known)
     for node in graph.nodes:
         work.visit(node)
     outputs = tuple(work.deliver(root) for root in graph.roots)
@@ -57,11 +59,22 @@ def lower(
     )
 
 
+#: nests and constants of nodes, by what they depend on
+Lowerings = dict[tuple[object, ...], tuple[tuple[Nest, ...], dict[Buffer, tuple[Any, ...]]]]
+
+
 class _Lowering:
     """What is known while the graph is walked."""
 
-    def __init__(self, graph: Graph, algorithms: Mapping[Node, Lowering], library: Mapping[Node, str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        algorithms: Mapping[Node, Lowering],
+        library: Mapping[Node, str],
+        known: Lowerings | None = None,
+    ) -> None:
         self.algorithms, self.library = algorithms, library
+        self.known: Lowerings = known if known is not None else {}
         self.steps: list[Step] = []
         self.buffers: dict[Node, Buffer] = {}
         self.constants: dict[Buffer, tuple[Any, ...]] = {}
@@ -138,10 +151,21 @@ class _Lowering:
         named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
         reads = [self._reads[used] for used in node.inputs]
         algorithm = self.algorithms.get(node, LOWERINGS[node.op])
-        context = Context(named, reads, results)
-        with _named(node):
-            self.steps += algorithm(context)
-        self.constants.update(context.constants)
+        key = (node, algorithm, results, tuple(map(self._read_of, node.inputs)))
+        if key not in self.known:
+            context = Context(named, reads, results)
+            with _named(node):
+                nests = tuple(_computing(nest, node) for nest in algorithm(context))
+            self.known[key] = nests, context.constants
+        nests, constants = self.known[key]
+        self.steps += nests
+        self.constants.update(constants)
+
+    def _read_of(self, node: Node) -> object:
+        """What reading a value depends on: a buffer, or the value that a view shows."""
+        if node.op in VIEW_MAPS and node.dtype in STORED and node not in self.library:
+            return self._read_of(node.inputs[0])
+        return self.buffers.get(node)
 
     def _make_results(self, node: Node) -> tuple[Buffer, ...]:
         """One buffer per result; one that the graph returns is written straight into the caller's memory."""
@@ -198,11 +222,16 @@ class _Lowering:
             return target
         if node.dtype in STORED:
             with _named(node):
-                self.steps.append(_copy(node, self._reads[node], target))
+                self.steps.append(_computing(_copy(node, self._reads[node], target), node))
             return target
         same = Node("reshape", (node,), {}, node.types, target.name, node.origin)
         self.steps.append(LibraryCall(same, (self.buffers[node],), (target,), _why_library(same)))
         return target
+
+
+def _computing(nest: Nest, node: Node) -> Nest:
+    """The nest with statements that say which node they compute."""
+    return nest.map_stores(lambda statement: replace(statement, nodes=(node.name,)))
 
 
 @contextmanager

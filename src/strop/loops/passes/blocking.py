@@ -77,7 +77,7 @@ class Block(Pass):
         kept = {b: Buffer(f"{b.name}.sum", b.dtype, shape, "scratch") for b in summed}
         parts: list[Store | Nest] = []
         starts = _starts(ir, reduce)
-        parts.append(Nest(inside, tuple(Store(kept[b], place, starts[b].value) for b in summed)))
+        parts.append(Nest(inside, tuple(replace(starts[b], target=kept[b], index=place, reduce=None) for b in summed)))
         first = 0
         position = next(i for i, loop in enumerate(reduce.loops) if loop.name == self.loop)
         whole = reduce.loops[position]
@@ -105,9 +105,9 @@ class Block(Pass):
         loops = (*reduce.loops[:position], replace(whole, var=inner), *reduce.loops[position + 1 :])
         shorter = replace(reduce.substitute({whole.var: value}), loops=loops)
         place = tuple(index_of(loop.var) for loop in inside)
-        sums = {store.target: store.reduce for store in reduce.stores}
-        before = (_anew(item, sums) for item in ir.body[: ir.body.index(reduce)])
-        add = tuple(Store(kept[b], place, Load(b, ()), how) for b, how in sums.items())
+        sums = {store.target: store for store in reduce.stores}
+        before = (_anew(item, {b: s.reduce for b, s in sums.items()}) for item in ir.body[: ir.body.index(reduce)])
+        add = tuple(replace(s, target=kept[b], index=place, value=Load(b, ()), guards=()) for b, s in sums.items())
         return Nest((Loop(outer, "reduce"), *inside), (*before, shorter, *add), ir.scratch)
 
     def _finish(
@@ -193,15 +193,18 @@ class RFactor(Pass):
             new = store.substitute({loop.var: value})
             if not store.reduce:
                 return new
-            return Store(partial[store.target, store.index], (index_of(at.var),), new.value, store.reduce)
+            return replace(new, target=partial[store.target, store.index], index=(index_of(at.var),), guards=())
 
         statements = [s for s in nest.body if isinstance(s, Store)]
         reducing = list({(s.target, s.index): s for s in statements if s.reduce}.values())
         start = [
-            Store(
-                partial[s.target, s.index],
-                (index_of(lane.var),),
-                Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype),
+            replace(
+                s,
+                target=partial[s.target, s.index],
+                index=(index_of(lane.var),),
+                value=Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype),
+                reduce=None,
+                guards=(),
             )
             for s in reducing
         ]
@@ -215,10 +218,7 @@ class RFactor(Pass):
             remainder = Nest((last,), tuple(reduced(s, at, last) for s in statements))
             body.append(Nest(around, (remainder,)) if around else remainder)
         across = Loop(lane.var, "reduce")
-        final = [
-            Store(s.target, s.index, Load(partial[s.target, s.index], (index_of(lane.var),)), s.reduce)
-            for s in reducing
-        ]
+        final = [replace(s, value=Load(partial[s.target, s.index], (index_of(lane.var),)), guards=()) for s in reducing]
         body.append(Nest((across,), tuple(final)))
         return Nest((), tuple(body), tuple(partial.values()))
 
@@ -285,8 +285,8 @@ class Subtotal(Pass):
         add: list[Store | Nest] = []
         for loops, s in sums.values():
             neither = Const(neutral(str(s.reduce), s.target.dtype), s.target.dtype)
-            start.append(_under(loops, Store(parts[s.target], s.index, neither)))
-            add.append(_under(loops, Store(s.target, s.index, Load(parts[s.target], s.index), s.reduce)))
+            start.append(_under(loops, replace(s, target=parts[s.target], value=neither, reduce=None, guards=())))
+            add.append(_under(loops, replace(s, value=Load(parts[s.target], s.index), guards=())))
         local = set(inside.all_scratch)
 
         def short(s: Store) -> Store:

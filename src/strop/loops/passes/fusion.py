@@ -116,13 +116,18 @@ class FusionPass(NestsPass, abstract=True):
         return steps.closed()
 
 
+_POINTWISE_PRODUCER = "a producer of parallel loops around one statement, without a sum"
+_POINTWISE_CONSUMER = "a consumer of parallel loops around plain statements: a sum begins a nest of its own"
+_STEADY = "inputs that stay as they are until its readers run"
+
+
 def _are_nests(steps: Steps, *names: str) -> Verdict:
     for name in names:
         place = steps.place(name)
         if place is None:
             return no(f"there is no nest `{name}`", name)
         if isinstance(steps.at[place], LibraryCall):
-            return no(f"`{name}` is a library call", name)
+            return no(f"`{name}` is a library call", name, "a lowering of its operator to nests")
     return yes()
 
 
@@ -142,25 +147,27 @@ class Inline(FusionPass):
             return found
         producer = steps.nest(self.nest)
         if not is_pointwise(producer) or len(producer.body) != 1:
-            return no("it is not pointwise with one result", self.nest)
+            return no("it is not pointwise with one result", self.nest, _POINTWISE_PRODUCER)
         buffer = producer.writes[0]
         if buffer in steps.kept or buffer.space != "arena":
-            return no(f"`{buffer.name}` is returned", self.nest)
+            return no(f"`{buffer.name}` is returned", self.nest, "a model that does not return it")
         readers = steps.readers(buffer)
         if not readers:
-            return no(f"nobody reads `{buffer.name}`", self.nest)
+            return no(f"nobody reads `{buffer.name}`", self.nest, "a reader")
         if steps.in_parts(buffer):
-            return no(f"others write into `{buffer.name}`, too", self.nest)
+            return no(f"others write into `{buffer.name}`, too", self.nest, "one nest that writes all of it")
         store = producer.body[0]
         assert isinstance(store, Store)
         if not is_plain(store.index, producer.loops):
-            return no("it does not write whole rows in order", self.nest)
+            return no(
+                "it does not write whole rows in order", self.nest, "a producer that writes each element in order, once"
+            )
         for place in readers:
             step = steps.at[place]
             if isinstance(step, LibraryCall):
-                return no("a library call reads a buffer", step.name)
+                return no("a library call reads a buffer", step.name, "readers that are nests")
         if steps.writers(producer.reads, (steps.place(self.nest) or 0) + 1, readers[-1]):
-            return no("what it reads is written again before it would be computed", self.nest)
+            return no("what it reads is written again before it would be computed", self.nest, _STEADY)
         return yes()
 
     def do(self, steps: Steps) -> None:
@@ -200,9 +207,10 @@ class ScaleWeights(FusionPass):
             return Inline(self.nest).can(steps)
         producer, consumer = steps.nest(self.nest), steps.nest(self.into)
         if steps.readers(producer.writes[0]) != [steps.place(self.into)]:
-            return no(f"`{self.into}` is not its only reader", self.nest)
+            return no(f"`{self.into}` is not its only reader", self.nest, "a result that only this nest reads")
         if scale_weights(producer, consumer) is None:
-            return no("it is not an image times a factor per channel that a sum of products reads", self.nest)
+            return no("it is not an image times a factor per channel that a sum of products reads", self.nest,
+                      "x · s in front of a convolution or a linear layer, s the same for all of an image")  # fmt: skip
         return yes()
 
     def do(self, steps: Steps) -> None:
@@ -241,15 +249,17 @@ class Epilogue(FusionPass):
             return None, found
         producer, consumer = steps.nest(self.of), steps.nest(self.nest)
         if not is_pointwise(consumer):
-            return None, no("it is not pointwise", self.nest)
+            return None, no("it is not pointwise", self.nest, _POINTWISE_CONSUMER)
         if max(steps.writers(consumer.reads, 0, steps.place(self.nest) or 0), default=-1) != steps.place(self.of):
-            return None, no(f"`{self.of}` is not the last nest that writes what it reads", self.nest)
+            why = f"`{self.of}` is not the last nest that writes what it reads"
+            return None, no(why, self.nest, "a consumer whose other inputs are there before this producer runs")
         shared = [b for b in producer.writes if b in consumer.reads]
         if steps.in_parts(shared[0]):
-            return None, no(f"several nests write `{shared[0].name}`", self.nest)
+            return None, no(f"several nests write `{shared[0].name}`", self.nest, "one nest that writes all of it")
         fused, verdict = epilogue(producer, consumer, shared[0])
         if len(shared) > 1:
-            return None, no("it reads several results, which the producer may not have at the same time", self.nest)
+            why = "it reads several results, which the producer may not have at the same time"
+            return None, no(why, self.nest, "a producer of one result")
         if fused is not None and self._gone(steps, shared[0]):
             fused = without_store(fused, shared[0])
         return fused, verdict
@@ -296,9 +306,10 @@ class ShareLoops(FusionPass):
             return found
         earlier, later = steps.nest(self.of), steps.nest(self.nest)
         if not is_pointwise(later):
-            return no("it is not pointwise", self.nest)
+            return no("it is not pointwise", self.nest, _POINTWISE_CONSUMER)
         if steps.place(self.of) not in steps.reading_the_same(later, steps.place(self.nest) or 0):
-            return no(f"`{self.of}` reads nothing of what it reads, or that is written in between", self.nest)
+            why = f"`{self.of}` reads nothing of what it reads, or that is written in between"
+            return no(why, self.nest, "a tensor that both read")
         return can_share_loops(earlier, later)
 
     def do(self, steps: Steps) -> None:

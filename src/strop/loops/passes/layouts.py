@@ -84,7 +84,9 @@ def border_copy(source: Buffer, target: Buffer) -> Nest:
     loops = tuple(Loop(Var(f"i{d}", extent)) for d, extent in enumerate(source.shape))
     index = tuple(index_of(loop.var) for loop in loops)
     inner = source if target.space == "output" else target
-    return Nest(loops, (Store(target, index, Load(source, index)),), name=f"{inner.name}.copy", note=BORDER_COPY)
+    nodes = (source.name.removesuffix(INSIDE),)
+    copy = Store(target, index, Load(source, index), nodes=nodes)
+    return Nest(loops, (copy,), name=f"{inner.name}.copy", note=BORDER_COPY)
 
 
 def _find(program: Lowered, name: str) -> tuple[Buffer | None, Verdict]:

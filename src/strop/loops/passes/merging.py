@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, loads, replace_loads
@@ -69,6 +70,7 @@ def _once(store: Store, loops: Sequence[Loop]) -> bool:
 # ---- inline ----------------------------------------------------------------------------------------------------------
 
 
+@remembered(maxsize=4096)
 def inline(producer: Nest, consumer: Nest) -> Nest:
     """The consumer with every read of the producer's result replaced by its expression."""
     store = producer.body[0]
@@ -83,7 +85,7 @@ def inline(producer: Nest, consumer: Nest) -> Nest:
             return guarded(value, load.guards, load.other)
         return value
 
-    made = consumer.map_stores(lambda s: _change(s, compute))
+    made = consumer.map_stores(lambda s: _computing(_change(s, compute), s, store))
     return replace(made, note=_joined(producer.note, consumer.note))
 
 
@@ -118,8 +120,14 @@ def scale_weights(producer: Nest, consumer: Nest) -> Nest | None:
     bound = _bind(made.index, read.index)
     scaled = Apply("mul", (scale.substitute(bound), weight), weight.dtype)
     new = Apply("mul", (image.substitute(bound), scaled), product.dtype)
-    changed = consumer.map_stores(lambda s: replace(s, value=new) if s is products[0] else s)
+    scaling = replace(products[0], value=new)
+    changed = consumer.map_stores(lambda s: _computing(scaling, s, made) if s is products[0] else s)
     return replace(changed, note=_joined(producer.note, consumer.note))
+
+
+def _computing(new: Store, old: Store, producer: Store) -> Store:
+    """A statement that computes its producer's nodes, too, if it was changed."""
+    return new if new == old else replace(new, nodes=tuple(dict.fromkeys((*producer.nodes, *old.nodes))))
 
 
 def _change(store: Store, compute: object) -> Store:
@@ -146,15 +154,15 @@ def _bind(pattern: Sequence[Index], index: Sequence[Index]) -> dict[Var, Index]:
 def can_share_loops(earlier: Nest, later: Nest) -> Verdict:
     """Whether two pointwise nests that read the same may run in one set of loops."""
     if not is_pointwise(earlier):
-        return no("it is not pointwise")
+        return no("it is not pointwise", needs="two nests of parallel loops around plain statements")
     if [loop.extent for loop in earlier.loops] != [loop.extent for loop in later.loops]:
-        return no("its loops have other extents")
+        return no("its loops have other extents", needs="results of one shape")
     if set(later.writes) & set(earlier.writes):
-        return no("both write the same tensor")
+        return no("both write the same tensor", needs="results that lie apart")
     bound = {b.var: index_of(a.var) for a, b in zip(earlier.loops, later.loops)}
     reads = {load for s in earlier.stores for load in loads(s)}
     if not reads & {load for s in later.stores for load in loads(s.substitute(bound))}:
-        return no("they read the shared tensor in another order")
+        return no("they read the shared tensor in another order", needs="the same index at the same point of the loops")
     return yes()
 
 
@@ -168,26 +176,38 @@ def beside(earlier: Nest, later: Nest) -> Nest:
 # ---- epilogue --------------------------------------------------------------------------------------------------------
 
 
+@remembered(maxsize=4096)
 def epilogue(producer: Nest, consumer: Nest, buffer: Buffer) -> tuple[Nest | None, Verdict]:
     """The producer with the consumer's statements right after the point where `buffer` gets its value."""
     path = _writer(producer, buffer)
     if path is None:
-        return None, no("the value is written in more than one place or in parts")
+        return None, no(
+            "the value is written in more than one place or in parts",
+            needs="a producer that writes it by one statement, outside of its sums",
+        )
     store, loops = path
     if not (is_plain(store.index, loops) or _once(store, loops)):
-        return None, no("the producer does not visit each element once")
+        return None, no(
+            "the producer does not visit each element once", needs="a producer that writes each element once"
+        )
     reads = {load.index for s in consumer.stores for load in loads(s) if load.buffer == buffer}
     if len(reads) != 1:
-        return None, no("the consumer reads more than one element per point")
+        return None, no(
+            "the consumer reads more than one element per point", needs="a consumer that reads one element per point"
+        )
     if any(load.guards for s in consumer.stores for load in loads(s) if load.buffer == buffer):
-        return None, no("the consumer reads past the edge")
+        return None, no("the consumer reads past the edge", needs="a consumer without padding")
     mapping = invert(next(iter(reads)), store.index, buffer.shape, consumer.loops)
     if mapping is None:
-        return None, no("the consumer's elements do not correspond one to one")
+        return None, no(
+            "the consumer's elements do not correspond one to one", needs="a consumer that reads each element once"
+        )
     if buffer.size != consumer.iterations:
-        return None, no("the consumer visits more points than the producer")
+        return None, no(
+            "the consumer visits more points than the producer", needs="results of as many elements as it reads"
+        )
     if set(consumer.writes) & set(producer.reads):
-        return None, no("the consumer writes what the producer reads")
+        return None, no("the consumer writes what the producer reads", needs="results that lie apart")
     held = Buffer(f"{buffer.name}.value", buffer.dtype, (), "scratch")
     body = [s for s in consumer.body if isinstance(s, Store)]
     added = [_read_held(s, buffer, held).substitute(mapping) for s in body]
@@ -221,7 +241,7 @@ def _insert(nest: Nest, store: Store, held: Buffer, added: Sequence[Store]) -> N
     scratch = nest.scratch
     for item in nest.body:
         if item is store:
-            body.append(Store(held, (), store.value))
+            body.append(replace(store, target=held, index=(), guards=()))
             body.append(replace(store, value=Load(held, ())))
             body.extend(_under(s, store.guards) for s in added)
             scratch = (*scratch, held)
@@ -243,6 +263,7 @@ def _under(store: Store, guards: tuple[Guard, ...]) -> Store:
     return replace(store, value=replace_loads(store.value, read), guards=(*store.guards, *guards))
 
 
+@remembered(maxsize=4096)
 def without_store(nest: Nest, buffer: Buffer) -> Nest:
     """The nest without its statements that write a buffer which nobody reads."""
     body = tuple(

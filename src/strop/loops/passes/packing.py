@@ -144,9 +144,9 @@ class Pack(Pass):
             source = replace(source, guards=(*source.guards, Guard(at, along.extent)))
         index = (places[0], *(index_of(v) for v in fresh.values()), places[1])
         loops = tuple(Loop(v) for v in (*outer, *fresh.values(), inner))
-        return Nest(
-            loops, (Store(target, index, source),), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}"
-        )
+        reader = next(store for store in ir.stores if load in store.loads)
+        copy = Store(target, index, source, nodes=reader.nodes, number=reader.number)
+        return Nest(loops, (copy,), (), f"{self.nest}.pack", ir.origin, f"pack {load.buffer.name}")
 
     def apply(self, ir: Nest) -> Nest:
         along, order = self._loops(ir)

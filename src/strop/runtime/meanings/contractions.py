@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 
-from strop.frontend.torch.aten import byte_products
+from strop.frontend.torch.aten import byte_products, recurrences
 from strop.frontend.torch.aten import trees as aten_trees
 from strop.graph.ir import Node
 from strop.runtime.meanings import Meaning, means
@@ -146,3 +146,17 @@ def recurrent(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     functions: dict[str, Meaning] = {"": torch.gru, "tanh": torch.rnn_tanh, "relu": torch.rnn_relu}
     return tuple(functions[nonlinearity](x, h, weights, has_bias, layers, 0.0, False, bidirectional, batch_first))
+
+
+@means("recurrence")
+def recurrence(node: Node, x: Tensor, *others: Tensor, cell: str, backwards: bool) -> tuple[Tensor, ...]:
+    states = 2 if cell == "lstm" else 1
+    begin, (weight, *bias) = others[:states], others[states:]
+    return tuple(recurrences.recurrence(x, list(begin), weight, bias[0] if bias else None, cell, backwards))
+
+
+@means("recurrence_backward")
+def recurrence_backward(node: Node, *inputs: Tensor, cell: str, backwards: bool) -> tuple[Tensor, ...]:
+    gradients = 2 if cell == "lstm" else 1
+    given, kept, weight = inputs[:gradients], inputs[gradients:-1], inputs[-1]
+    return tuple(recurrences.recurrence_backward(list(given), list(kept), weight, cell, backwards))

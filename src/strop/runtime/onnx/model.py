@@ -211,10 +211,24 @@ class CompiledOnnx(CompiledModule, Runner):
         """Whether a short way serves these inputs still."""
         return serves(hot, args, self._dispatcher.state, self._call_hooks)
 
+    def learn(self) -> None:
+        """Let the initialisers learn: calls that need gradients are compiled from now on."""
+        from strop.runtime.onnx.training import OnnxTrainer
+
+        self._dispatcher.trainer = OnnxTrainer(self._model, self._dispatcher.options, self.journal)
+
+    def prepare_training(self, *args: Any) -> None:
+        """Compile forward and backward for these inputs now."""
+        assert self._dispatcher.trainer is not None
+        self._dispatcher.trainer.prepare(self._fitting(args), {})
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = tuple(self.arguments({**dict(zip(self.input_names, args)), **kwargs}))
         args = self._fitting(args)
+        trainer = self._dispatcher.trainer
+        if trainer is not None and trainer.wanted(args, {}):
+            return trainer(args, {})
         if self._staged is not None:
             return self._staged(*args)
         with making(self._maker):
@@ -335,10 +349,13 @@ class CompiledOnnx(CompiledModule, Runner):
         import copy
 
         like = self._dispatcher
-        return CompiledOnnx(copy.deepcopy(self._model, memo), like.options, like.journal, like.build)
+        made = CompiledOnnx(copy.deepcopy(self._model, memo), like.options, like.journal, like.build)
+        if like.trainer is not None:
+            made.learn()
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._original, self._dispatcher.options)
+        return _unpickled, (self._original, self._dispatcher.options, self._dispatcher.trainer is not None)
 
 
 def trace_onnx(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -365,14 +382,17 @@ def compile_onnx(
     journal: Journal | None = None,
     build: Build | None = None,
     trace: Trace | None = None,
+    training: bool = False,
 ) -> CompiledOnnx:
-    """Compile a model from a path, bytes or a ModelProto.
+    """Compile a model from a path, bytes or a ModelProto; with `training`, calls that need gradients, too.
 
     The first variant is compiled at once when its shapes are known: from `args`, from `shapes`, or from the file.
     """
-    model = source if isinstance(source, OnnxModule) else OnnxModule(source, _name(source))
+    model = source if isinstance(source, OnnxModule) else OnnxModule(source, _name(source), training=training)
     options, journal = options or Options.from_environment(), journal or Journal()
     made = CompiledOnnx(model, options, journal, build or default_build, trace)
+    if training:
+        made.learn()
     given: Sequence[Any] | None = (args,) if isinstance(args, Tensor) else ()
     if made.takes_texts and isinstance(args, Mapping) and args:
         made.run(args)
@@ -384,7 +404,9 @@ def compile_onnx(
     invented = not given
     if invented:
         given = examples(model, shapes or {}, demand=bool(shapes))
-    if given is not None:
+    if given is not None and training:
+        made.prepare_training(*given)
+    elif given is not None:
         try:
             made.prepare(*made._fitting(tuple(given)), binding=not invented)
         except Problem as problem:
@@ -428,5 +450,8 @@ def _name(source: Any) -> str:
     return os.fspath(source).rsplit("/", 1)[-1].removesuffix(".onnx") if isinstance(source, (str, os.PathLike)) else ""
 
 
-def _unpickled(model: OnnxModule, options: Options) -> CompiledOnnx:
-    return CompiledOnnx(model, options, Journal(), default_build)
+def _unpickled(model: OnnxModule, options: Options, learns: bool = False) -> CompiledOnnx:
+    made = CompiledOnnx(model, options, Journal(), default_build)
+    if learns:
+        made.learn()
+    return made

@@ -61,7 +61,9 @@ def _matchers(rules: Iterable[KernelRule]) -> list[Matcher]:
 
 def _is_for_scripts(rule: KernelRule) -> bool:
     """Whether a rule can be applied at module level, where functions may read every name: it moves nothing."""
-    return all(template.startswith(("+(", "loop(")) for _, template in rule.use) and rule.family in _OF_SCRIPTS
+    return (
+        all(template.startswith(("+(", "around(", "loop(")) for _, template in rule.use) and rule.family in _OF_SCRIPTS
+    )
 
 
 def _functions(architecture: Architecture, module: Module) -> Iterator[tuple[Code, Class | None]]:

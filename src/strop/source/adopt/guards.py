@@ -260,6 +260,23 @@ def fusable_gradients(match: Match) -> str:
     return next((why for module in modules if (why := _unfusable(module))), "")
 
 
+@guard
+def not_given_to(match: Match, function: str) -> str:
+    """The call is no argument of this function, nor is a name that it is assigned to."""
+    call = match.root.expression
+    names = {
+        target.id
+        for node in walk(match.code.module.tree.body)
+        if isinstance(node, ast.Assign) and node.value is call
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    calls = (node for node in walk(match.code.module.tree.body) if isinstance(node, ast.Call))
+    taken = (arg for c in calls if function in (getattr(c.func, s, "") for s in ("attr", "id")) for arg in c.args)
+    given = any(arg is call or (isinstance(arg, ast.Name) and arg.id in names) for arg in taken)
+    return f"it is given to `{function}`" if given else ""
+
+
 @lru_cache(maxsize=512)
 def _unfusable(module: Module) -> str:
     for node in walk(module.tree.body):

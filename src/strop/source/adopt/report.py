@@ -52,6 +52,8 @@ def finding(match: Match, sources: dict[str, Source] | None = None) -> Finding:
         try:
             if match.rule.use[0][1].startswith("+("):
                 edits = (added_arguments(match),)
+            elif match.rule.use[0][1].startswith("around("):
+                edits, imports = wrapped_call(match), tuple(rule.imports)
             else:
                 made = synthesise(match, sources)
                 edits, imports = made.edits, made.imports
@@ -78,6 +80,18 @@ def added_arguments(match: Match) -> Edit:
     end = match.code.place(last)
     at = Place(end.file, end.end_line, end.end_column, end.end_line, end.end_column)
     return Edit(at, f", {given}")
+
+
+def wrapped_call(match: Match) -> tuple[Edit, Edit]:
+    """The edits of a template `around(function)`: the call becomes the argument of another one."""
+    call = match.root.expression
+    if not isinstance(call, ast.Call) or match.root.chain:
+        raise CannotWrite("its result is no call that could be an argument", match.place)
+    function = match.rule.use[0][1].removeprefix("around(").removesuffix(")")
+    whole = match.code.place(call)
+    start = Place(whole.file, whole.line, whole.column, whole.line, whole.column)
+    end = Place(whole.file, whole.end_line, whole.end_column, whole.end_line, whole.end_column)
+    return Edit(start, f"{function}("), Edit(end, ")")
 
 
 def declare(rule: KernelRule) -> None:

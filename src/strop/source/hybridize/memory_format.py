@@ -31,7 +31,7 @@ from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Class, Code
 
 _FEW = 4.0  #: convolutions up to which the layout of the input decides
-#: units that the layout saves of one operation; fitted to training steps of seven networks, 1.00 to 1.45 times as fast
+#: units that the layout saves of one operation; fitted to training steps of twelve networks, 1.00 to 1.45 times as fast
 _SAVED = {"convolution": 1.4, "batch norm": 0.3}
 #: what has no such layout, or depends on strides
 _AGAINST = frozenset(

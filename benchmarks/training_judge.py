@@ -1,0 +1,204 @@
+"""Whether training through Strop is as exact as eager: gradients against float64, and losses over fifty steps.
+
+    python benchmarks/training_judge.py gradients                # all networks
+    python benchmarks/training_judge.py losses mlp lstm --steps 50
+
+*Gradients*: one backward in float64 is taken for exact. `error` is the largest error of an element beside the largest
+element of its tensor, over all tensors; tensors whose exact gradient is zero up to eager's own error (a bias before a
+batch norm, of the keys in attention) have no scale and count in the ratios alone. `ratio` is the largest error of a
+tensor beside eager's largest error in the same tensor, `rms` the same of root mean squares; errors under ten units of
+rounding of the tensor's scale are not told apart.
+
+A ReLU decides by the sign of a value that is rounded. Where float32 and float64 decide differently a gradient jumps, in
+eager as in Strop, and where it does is chance. `--smooth` puts a SiLU for each ReLU and an average for each maximum, so
+that what is left are rounding errors; `jumps` counts the tensors that are off by more than 1e-4 of their scale.
+
+*Losses*: eager and Strop start from the same parameters and draw the same random numbers. `apart` is the largest
+difference of two losses beside the first loss; `eager apart` is the same for eager and a second eager run whose
+parameters start one unit in the last place away: what rounding alone does to this training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from training_networks import NETWORKS, Training, network
+
+from strop.core.journal import Journal
+from strop.core.options import Options
+from strop.runtime.dynamo import Backend
+from strop.runtime.trainer import allowing_recurrence
+
+UNIT = 2.0**-24
+#: units of rounding of a tensor's scale under which errors are not told apart
+FLOOR = 10
+#: of a tensor's scale
+WANTED = 1e-4
+OPTIMISERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9),
+    "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
+}
+Gradients = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class GradientErrors:
+    """Of the gradients of a network: eager's and Strop's errors against float64."""
+
+    eager: float
+    strop: float
+    ratio: float
+    rms: float
+    eager_jumps: int
+    strop_jumps: int
+    tensors: int
+    reasons: str
+
+
+def compiled(model: nn.Module, journal: Journal) -> Any:
+    torch._dynamo.reset()
+    return torch.compile(model, backend=Backend(Options.from_environment(), journal))
+
+
+def gradients(model: nn.Module, forward: Any, inputs: Sequence[Tensor], loss_of: Callable[[Any], Tensor]) -> Gradients:
+    with allowing_recurrence():
+        loss_of(forward(*inputs)).backward()
+    return {name: p.grad.double() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def judge_gradients(training: Training) -> GradientErrors:
+    """Of one backward; random numbers would differ between float32 and float64, so that dropout is off."""
+    model = copy.deepcopy(training.model)
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    journal = Journal()
+    exact_model, eager_model, own = copy.deepcopy(model).double(), copy.deepcopy(model), copy.deepcopy(model)
+    exact = gradients(exact_model, exact_model, [_double(x) for x in training.inputs], training.loss)
+    eager = gradients(eager_model, eager_model, training.inputs, training.loss)
+    strop = gradients(own, compiled(own, journal), training.inputs, training.loss)
+    rows = [_row(exact[name], eager[name], strop[name]) for name in exact]
+    sound = [row for row in rows if row[0] is not None]
+    return GradientErrors(
+        max(row[0] for row in sound if row[0] is not None),
+        max(row[1] for row in sound),
+        max(row[2] for row in rows),
+        max(row[3] for row in rows),
+        sum(row[0] > WANTED for row in sound if row[0] is not None),
+        sum(row[1] > WANTED for row in sound),
+        len(rows),
+        " ".join(event.message for event in journal.of("fallback") if "runs eager" in event.message),
+    )
+
+
+def _double(x: Tensor) -> Tensor:
+    return x.double() if x.is_floating_point() else x
+
+
+def _row(exact: Tensor, eager: Tensor, strop: Tensor) -> tuple[float | None, float, float, float]:
+    """Errors beside the tensor's scale (None: it has none) of eager and Strop, and their ratios: largest, rms."""
+    scale = exact.abs().max().item()
+    theirs, ours = (eager - exact).abs(), (strop - exact).abs()
+    largest = theirs.max().item()
+    floor = FLOOR * UNIT * scale
+    ratio = ours.max().item() / max(largest, floor, 1e-300)
+    rms = ours.square().mean().sqrt().item() / max(theirs.square().mean().sqrt().item(), floor, 1e-300)
+    if scale <= largest:
+        return None, 0.0, ratio, rms
+    return largest / scale, ours.max().item() / scale, ratio, rms
+
+
+@contextmanager
+def without_kinks() -> Iterator[None]:
+    """Inside, SiLU is computed for ReLU, and averages for maxima."""
+
+    def average(x: Tensor, size: int, stride: int | None = None, padding: int = 0, *_: Any, **__: Any) -> Tensor:
+        return F.avg_pool2d(x, size, stride, padding)
+
+    def bounded(x: Tensor, low: float, high: float, inplace: bool = False) -> Tensor:
+        return F.silu(x)
+
+    with patch.multiple(F, relu=F.silu, hardtanh=bounded, max_pool2d=average):
+        yield
+
+
+def judge_losses(training: Training, optimiser: str, steps: int) -> tuple[list[float], list[float], list[float]]:
+    """The losses of eager, of eager from parameters that are one unit away, and of Strop."""
+    runs: list[list[float]] = []
+    for kind in ("eager", "near", "strop"):
+        model = copy.deepcopy(training.model)
+        if kind == "near":
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.copy_(torch.nextafter(parameter, torch.full_like(parameter, torch.inf)))
+        forward = compiled(model, Journal()) if kind == "strop" else model
+        runs.append(losses(model, forward, training, optimiser, steps))
+    return runs[0], runs[1], runs[2]
+
+
+def losses(model: nn.Module, forward: Any, training: Training, optimiser: str, steps: int) -> list[float]:
+    update = OPTIMISERS[optimiser](model.parameters())
+    found = []
+    torch.manual_seed(1)
+    for _ in range(steps):
+        with allowing_recurrence():
+            loss = training.loss(forward(*training.inputs))
+        loss.backward()
+        update.step()
+        update.zero_grad()
+        found.append(loss.item())
+    return found
+
+
+def apart(found: Sequence[float], wanted: Sequence[float]) -> float:
+    """The largest difference at a step, beside the first loss: the last ones may be next to nothing."""
+    return max(abs(mine - theirs) for mine, theirs in zip(found, wanted)) / abs(wanted[0])
+
+
+def print_gradients(names: Sequence[str], smoothed: bool) -> None:
+    print("| network | error of eager | of Strop | ratio | rms | jumps of eager | of Strop | tensors |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        with without_kinks() if smoothed else nullcontext():
+            e = judge_gradients(network(name))
+        print(f"| {name} | {e.eager:.1e} | {e.strop:.1e} | {e.ratio:.2f} | {e.rms:.2f} | {e.eager_jumps} | "
+              f"{e.strop_jumps} | {e.tensors} |{e.reasons}", flush=True)  # fmt: skip
+
+
+def print_losses(names: Sequence[str], steps: int) -> None:
+    print("| network | optimizer | first loss | last loss, eager | Strop | apart | eager apart |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        for optimiser in OPTIMISERS:
+            eager, near, strop = judge_losses(network(name), optimiser, steps)
+            print(f"| {name} | {optimiser} | {eager[0]:.4f} | {eager[-1]:.5f} | {strop[-1]:.5f} | "
+                  f"{apart(strop, eager):.1e} | {apart(near, eager):.1e} |", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("gradients", "losses"))
+    parser.add_argument("networks", nargs="*", default=[], help=f"of {', '.join(NETWORKS)}; all unless given")
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--smooth", action="store_true", help="networks without kinks")
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    names = given.networks or list(NETWORKS)
+    if given.what == "gradients":
+        print_gradients(names, given.smooth)
+    else:
+        print_losses(names, given.steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Memory of training steps, measured: what a step's forward and backward have allocated at most, and what they keep.
+
+    python benchmarks/training_memory.py                         # a table of all networks
+    python benchmarks/training_memory.py bert_small --budgets    # five budgets: what is kept, how long a step takes
+    python benchmarks/training_memory.py bert_small vit_small --budgets --plot docs/training-memory.svg
+
+`peak` is the most that torch's allocator has handed out during forward and backward of a step, after two steps to warm
+up: activations, temporaries, arenas, pools and gradients, whoever holds them; parameters and inputs apart. `kept` is
+what forward saves for backward, parameters and inputs apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.profiler import profile, record_function
+from training_networks import NETWORKS, Training, network
+
+from strop.core.journal import Journal
+from strop.core.options import Memory, Options
+from strop.runtime.dynamo import Backend
+from strop.runtime.trainer import allowing_recurrence
+
+CONTENDERS = ("eager", "inductor", "fastest", "balanced")
+SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # between the least that a step can keep and what the fastest one keeps
+MB = 1e6
+_MARK = "measured step"
+
+
+def made(kind: str | int, training: Training) -> tuple[torch.nn.Module, Any]:
+    """A copy of the model, and what is called in its place."""
+    torch._dynamo.reset()
+    model = copy.deepcopy(training.model)
+    if kind == "eager":
+        return model, model
+    if kind == "inductor":
+        return model, torch.compile(model)
+    memory: Memory = kind  # type: ignore[assignment]
+    return model, torch.compile(model, backend=Backend(Options.from_environment(memory=memory), Journal()))
+
+
+def run(model: torch.nn.Module, forward: Any, training: Training) -> None:
+    loss = training.loss(forward(*training.inputs))
+    loss.backward()
+    model.zero_grad()
+
+
+def peak(kind: str | int, name: str) -> int:
+    """Bytes beside parameters and inputs; in a process of its own, where nothing else was allocated."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak, (kind, name))
+
+
+def _peak(kind: str | int, name: str) -> int:
+    torch.set_num_threads(1)
+    training = network(name)
+    with profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as measured:
+        model, forward = made(kind, training)
+        with allowing_recurrence():
+            run(model, forward, training)
+        run(model, forward, training)
+        with record_function(_MARK):
+            run(model, forward, training)
+    events = sorted(_flat(measured.profiler.kineto_results.experimental_event_tree()), key=_start)
+    first = next(event for event in events if event.name == _MARK)
+    totals = [e.typed[1].total_allocated for e in events if e.name == "[memory]" and _start(e) >= _start(first)]
+    own = sum(t.nbytes for t in (*model.parameters(), *model.buffers()))  # a copy, made while allocations were recorded
+    return int(max(totals) - own)
+
+
+def _flat(events: Sequence[Any]) -> Iterator[Any]:
+    for event in events:
+        yield event
+        yield from _flat(event.children)
+
+
+def _start(event: Any) -> int:
+    return int(event.start_time_ns)
+
+
+def kept(kind: str | int, training: Training) -> int:
+    """Bytes that forward saves for backward, parameters, buffers and inputs apart."""
+    model, forward = made(kind, training)
+    with allowing_recurrence():
+        run(model, forward, training)
+    given = {t.untyped_storage().data_ptr() for t in (*training.inputs, *model.parameters(), *model.buffers())}
+    saved: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = forward(*training.inputs)
+    assert result is not None
+    return sum(size for address, size in saved.items() if address not in given)
+
+
+def times(kinds: Sequence[str | int], training: Training, rounds: int) -> dict[str | int, float]:
+    """Milliseconds of forward and backward: the least, in turns."""
+    pairs = {kind: made(kind, training) for kind in kinds}
+    for model, forward in pairs.values():
+        with allowing_recurrence():
+            run(model, forward, training)
+        run(model, forward, training)
+    taken: dict[str | int, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind, (model, forward) in pairs.items():
+            start = time.process_time()
+            run(model, forward, training)
+            taken[kind].append(1e3 * (time.process_time() - start))
+    return {kind: min(each) for kind, each in taken.items()}
+
+
+def budgets(training: Training) -> list[int]:
+    """Five budgets, from the least that a step can keep to what the fastest one keeps."""
+    most, least = kept("fastest", training), _least(training)
+    return [round(least + share * (most - least)) for share in SHARES]
+
+
+def _least(training: Training) -> int:
+    """The refusal of a budget of nothing says what would have been possible."""
+    from torch._dynamo.exc import BackendCompilerFailed
+
+    model, forward = made(1, training)
+    try:
+        with allowing_recurrence():
+            run(model, forward, training)
+    except BackendCompilerFailed as failed:
+        words = str(failed.inner_exception).split()
+        return int(words[words.index("least") + 1])
+    return 1
+
+
+def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
+    print("| network, MB | " + " | ".join(f"{kind}: peak | kept" for kind in kinds) + " |")
+    print("| --- |" + " --- | --- |" * len(kinds))
+    for name in names:
+        training = network(name)
+        recurrent = any(isinstance(part, torch.nn.RNNBase) for part in training.model.modules())
+        cells = []
+        for kind in kinds:
+            if kind == "inductor" and recurrent:
+                cells.append("– | –")
+                continue
+            cells.append(f"{peak(kind, name) / MB:.1f} | {kept(kind, training) / MB:.1f}")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def print_budgets(names: Sequence[str], rounds: int) -> dict[str, list[tuple[float, float]]]:
+    print("| network | budget, MB | kept, MB | peak, MB | step, ms | slower than the fastest |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name in names:
+        training = network(name)
+        settings: list[str | int] = ["fastest", *budgets(training)]
+        taken = times(settings, training, rounds)
+        for setting in settings:
+            held = kept(setting, training)
+            ratio = taken[setting] / taken["fastest"]
+            told = setting if isinstance(setting, str) else f"{setting / MB:.2f}"
+            print(f"| {name} | {told} | {held / MB:.2f} | {peak(setting, name) / MB:.1f} | {taken[setting]:.1f} | "
+                  f"{ratio - 1:+.1%} |", flush=True)  # fmt: skip
+            found.setdefault(name, []).append((held / MB, ratio))
+    return found
+
+
+def svg(curves: dict[str, list[tuple[float, float]]]) -> str:
+    """Time beside the fastest step (up) against what is kept beside it (right), a line for each network."""
+    width, height, edge = 560, 300, 50
+    slowest = max(1.1, *(ratio for curve in curves.values() for _, ratio in curve))
+    colours = ("#1f6feb", "#d1242f", "#1a7f37", "#8250df")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        'font-size="12" fill="currentColor">',
+        f'<text x="{width / 2}" y="{height - 8}" text-anchor="middle">kept for backward, of what the fastest step keeps'
+        "</text>",
+        '<text x="12" y="20">time of a step beside the fastest</text>',
+    ]
+
+    def place(share: float, ratio: float) -> tuple[float, float]:
+        x = edge + share * (width - 2 * edge)
+        return x, height - edge - (ratio - 0.95) / (slowest - 0.95) * (height - 2 * edge)
+
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        x, y = place(share, 0.95)
+        parts.append(f'<text x="{x:.0f}" y="{y + 16:.0f}" text-anchor="middle">{share:.0%}</text>')
+    for ratio in (1.0, (1 + slowest) / 2, slowest):
+        x, y = place(0, ratio)
+        parts.append(f'<text x="{x - 6:.0f}" y="{y + 4:.0f}" text-anchor="end">{ratio:.2f}</text>')
+        parts.append(f'<path d="M{x:.0f} {y:.0f}H{width - edge}" stroke="currentColor" stroke-opacity="0.2"/>')
+    for colour, (name, curve) in zip(colours, curves.items()):
+        most = max(held for held, _ in curve) or 1.0
+        points = [place(held / most, ratio) for held, ratio in sorted(curve)]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
+        number = list(curves).index(name)
+        parts.append(f'<text x="{width - edge - 120}" y="{40 + 16 * number}" fill="{colour}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=[], help=f"of {', '.join(NETWORKS)}; all unless given")
+    parser.add_argument("--contenders", nargs="*", default=CONTENDERS, choices=CONTENDERS)
+    parser.add_argument("--budgets", action="store_true", help="five budgets for each network")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--plot", type=Path, help="where a plot of the budgets goes, as SVG")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    names = given.networks or list(NETWORKS)
+    if not given.budgets:
+        print_table(names, given.contenders)
+        return
+    found = print_budgets(names, given.rounds)
+    if given.plot:
+        given.plot.write_text(svg(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""What a studio works on: one session, its halves where it is a training step, and answers that were given before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar
+
+from strop.core.problem import Problem
+from strop.session import Session
+from strop.session.steering import Steering
+from strop.session.views import SessionEvent
+
+Made = TypeVar("Made")
+MOST_KEPT = 256  # answers that are kept until the program changes
+
+
+class Workspace:
+    """A session under a name, with answers that stay true until the next change."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self.session, self.name = session, name
+        self._kept: dict[Hashable, Any] = {}
+        self._state: Hashable = None
+
+    @property
+    def halves(self) -> Mapping[str, Steering]:
+        """The programs of a training step by their names; none of other sessions."""
+        return {str(name): half for name, half in self.session.halves.items()} if self.session.training else {}
+
+    @property
+    def programs(self) -> list[Steering]:
+        """What can be looked at and steered: the session itself, or both halves."""
+        return list(self.halves.values()) or [self.session]
+
+    def half(self, name: str = "") -> Steering:
+        """The program of this name: a half of a training step; without a name, the only one or the first."""
+        if not name:
+            return self.programs[0]
+        if name not in self.halves:
+            there = ", ".join(self.halves) or "none: this is no training step"
+            raise Problem("STR001", f"there is no half `{name:.40}` of this program", help=f"there are: {there}")
+        return self.halves[name]
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` answers, made once for each state of the programs."""
+        state = tuple((one.digest, one.applied) for one in self.programs)
+        if state != self._state or len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+            self._state = state
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: Made = self._kept[key]
+        return found
+
+    @contextmanager
+    def heard(self, callback: Callable[[SessionEvent], None]) -> Iterator[None]:
+        """Have a function called with what happens meanwhile."""
+        with ExitStack() as ends:
+            for one in dict.fromkeys((self.session, *self.programs)):
+                ends.callback(one.subscribe(callback))
+            yield
+
+    def cancel(self) -> bool:
+        """Stop what is being done; from any thread."""
+        return any(one.cancel() for one in dict.fromkeys((self.session, *self.programs)))
