@@ -109,8 +109,9 @@ class Program:
     @staticmethod
     def of(graph: Graph, target: Target, threads: int, options: Options, lowered: Lowered | None = None) -> Program:
         """The program before any pass; `lowered` where its nests were written by hand."""
-        of_database = options.tuned and not options.cascades  # what was tuned adds up without cascades
-        tuned = tuned_schedules(target, threads, options.pack) if of_database else {}
+        # schedules are tuned without cascades, of which theirs would lose the subtotals
+        plain = options.tuned and not options.cascades
+        tuned = tuned_schedules(target, threads, options.pack) if plain else {}
         scheduler = Scheduler(target, threads, options.pack, tuned, cascades=options.cascades)
         return Program(Choices(graph, target, threads, options), scheduler, lowered)
 

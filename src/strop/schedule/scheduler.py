@@ -57,7 +57,8 @@ class Scheduler:
         *,
         cascades: bool = False,
     ) -> None:
-        """`tuned` are schedules out of the tuning database, as text, by the digest of their nests."""
+        """`tuned` are schedules out of the tuning database, as text, by the digest of their nests; with `cascades` sums
+        are as exact as eager's."""
         self.target, self.threads, self.pack, self.tuned = target, threads, pack, tuned or {}
         self.cascades = cascades
         self._default: dict[Nest, ScheduleBuilder] = {}
