@@ -12,6 +12,7 @@ from torch import nn
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
+from strop.cost.model import guess
 from strop.driver import pipeline
 from strop.frontend.torch.export import capture
 from strop.loops.calls import canonicalise
@@ -98,6 +99,14 @@ def test_an_estimate_is_believed_only_if_it_is_clearly_better(product):
 
 def test_what_the_model_cannot_tell_is_not_searched(product):
     assert not any("serpentine{" in one.passes for one in after(product, 2).best)
+
+
+def test_a_nest_in_more_pieces_is_not_called_faster(product):
+    """The model takes what one piece has fetched to be there for the others."""
+    work = search._Round(product, SearchState(default=1000.0))
+    costs = [guess(work.default.nest, ZEN4)]
+    few, many = ([replace(costs[0], cycles=10.0, parts=costs[0].parts * n)] for n in (1, 2))
+    assert work._believable(few, 1000.0) == 10.0 and work._believable(many, 1000.0) == 1000.0
 
 
 def test_an_estimate_of_rows_is_not_believed_without_measuring():

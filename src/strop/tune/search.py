@@ -12,13 +12,13 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.tuning_database import ESTIMATE, TuningKey, TuningRecord
-from strop.cost.model import estimate, guess
+from strop.cost.model import Cost, estimate, guess
 from strop.loops.analysis import contraction, work
 from strop.loops.calls import canonicalise
 from strop.loops.ir import CONSTANT, Nest
@@ -41,8 +41,8 @@ BEAM = 6  # schedules that the next round looks near
 ROUNDS, IDLE_ROUNDS = 12, 3  # a search ends after so many, or after so many in a row that found nothing better
 BETTER = 0.995  # of the time of the best so far, from which a schedule counts as better
 WORTH = 0.95  # of the default's time by the estimate, from which an estimate alone is believed
-#: no schedule follows the first; of the second the model counts what both directions read once, though they walk over
-#: different rows: it called a copy five times as fast that was measured to be slower
+#: no schedule follows the first; of the second, whose two directions walk over different rows, the model counts as one
+#: what both read: it called a copy five times as fast that was measured to be slower
 LEFT_OUT = (Reset, Serpentine)
 GIVEN_UP = 1.6  # times the best guess, from which a schedule is not estimated
 
@@ -146,6 +146,8 @@ class _Round:
         self.tuned, self.state = tuned, state
         self.scheduler = Scheduler(tuned.target, tuned.threads, tuned.pack)
         self.default = self.scheduler.default(tuned.nest)
+        cost = guess(self.default.nest, tuned.target, tuned.threads)
+        self.default_guess, self.pieces = cost.cycles, len(cost.parts)
         self.rng = random.Random(f"{nest_digest(tuned.nest)} {state.rounds}")
         self.rejected: Counter[str] = Counter(state.rejected)
 
@@ -227,10 +229,18 @@ class _Round:
     # ---- costs ----
 
     def _guessed(self, recipe: ScheduleBuilder) -> float:
-        return sum(guess(one, self.tuned.target, self.tuned.threads).cycles for one in self._nests(recipe))
+        costs = [guess(one, self.tuned.target, self.tuned.threads) for one in self._nests(recipe)]
+        return self._believable(costs, self.default_guess)
 
     def _cycles(self, recipe: ScheduleBuilder) -> float:
-        return sum(estimate(one, self.tuned.target, self.tuned.threads).cycles for one in self._nests(recipe))
+        costs = [estimate(one, self.tuned.target, self.tuned.threads) for one in self._nests(recipe)]
+        return self._believable(costs, self.state.default)
+
+    def _believable(self, costs: Sequence[Cost], default: float) -> float:
+        """Cycles of all nests. Of a nest in more pieces than the default's, at least the default's: what one piece has
+        fetched the model takes to be there for the others, which read other rows. Measuring may find it faster."""
+        cycles = sum(cost.cycles for cost in costs)
+        return cycles if len(costs[0].parts) <= self.pieces else max(cycles, default)
 
     def _nests(self, recipe: ScheduleBuilder) -> Iterator[Nest]:
         """All that runs at every call: the nest, and what packs operands that are no parameters."""
