@@ -37,8 +37,8 @@ def schedule_transpose(recipe: ScheduleBuilder) -> bool:
 
 def _pixels(recipe: ScheduleBuilder, across: Loop, channels: Loop) -> None:
     """Channels that come to lie side by side: vectors along what is read, all channels of a pixel together."""
-    name, lanes = recipe.name, recipe.target.lanes("f32")
-    rest = [loop.name for loop in recipe.nest.loops if loop not in (across, channels)]
+    nest, name, lanes = recipe.nest, recipe.name, recipe.target.lanes("f32")
+    rest = [loop.name for loop in nest.loops if loop not in (across, channels)]
     row = across.name
     recipe.order(*rest, row, channels.name)
     if across.extent > lanes:
@@ -49,7 +49,7 @@ def _pixels(recipe: ScheduleBuilder, across: Loop, channels: Loop) -> None:
         recipe.do(Reorder(name, (channels.name, row)))
     recipe.do(Unroll(name, channels.name))
     recipe.do(Vectorise(name, row))
-    if recipe.nest.scratch:
+    if nest.scratch:
         recipe.do(Sink(name, (channels.name, row)))
 
 
