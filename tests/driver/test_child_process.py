@@ -13,6 +13,13 @@ from strop.core.journal import Journal
 from strop.driver.child_process import made_in_child
 
 
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no other thread ran: a runner of tests may have some."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
+@pytest.mark.usefixtures("alone")
 def test_result_and_events_come_back() -> None:
     steps: list[str] = []
     journal = Journal(steps.append)
@@ -31,10 +38,12 @@ def test_result_and_events_come_back() -> None:
     assert str(os.getpid()) not in journal.of("choice")[0].message
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_result_larger_than_a_pipe_comes_back() -> None:
     assert made_in_child(lambda told: bytes(10_000_000), Journal()) == bytes(10_000_000)
 
 
+@pytest.mark.usefixtures("alone")
 def test_an_exception_is_raised_as_it_is() -> None:
     def fail(told: Journal) -> bytes:
         raise ZeroDivisionError("planned for no cores")
@@ -43,6 +52,7 @@ def test_an_exception_is_raised_as_it_is() -> None:
         made_in_child(fail, Journal())
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_child_that_is_killed_has_its_work_done_here() -> None:
     parent, journal = os.getpid(), Journal()
 
@@ -67,6 +77,7 @@ def test_beside_other_threads_nothing_is_forked() -> None:
     assert "other threads" in journal.of("note")[0].message
 
 
+@pytest.mark.usefixtures("alone")
 def test_an_interrupt_ends_the_child() -> None:
     reading, writing = os.pipe()
 

@@ -159,6 +159,7 @@ def test_processes_come_to_the_same_database(store, model, tmp_path):
             work = Tuner(groups_of(model)[:1], database)
             work.searches[0].state = SearchState(rounds=search.ROUNDS - 1)
             work.search(pool, None)
+        assert not work.searches[0].failed
         exports.append(database.export())
     assert exports[0] == exports[1] and len(exports[0].splitlines()) == 2
 
