@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import strop
+from strop.core.extensions import registry
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.tasks import Done, LocalPool
@@ -151,6 +152,16 @@ def test_a_record_for_another_machine_is_not_used(store, model):
     assert "loop=n by=8}" not in " ".join(map(str, here.history))
 
 
+@pytest.fixture
+def no_extensions():
+    """Passes that other tests have defined are unknown to other processes, which would refuse to work for this one."""
+    with registry.temporarily():
+        for extension in list(registry):
+            registry.remove(extension.kind, extension.name)
+        yield
+
+
+@pytest.mark.usefixtures("no_extensions")
 def test_processes_come_to_the_same_database(store, model, tmp_path):
     exports = []
     for workers in (1, 2):
