@@ -120,6 +120,9 @@ def test_interruption_leaves_no_process_behind(networks, tmp_path):
     children = _wait_for_children(bench.pid, "survey")
     os.kill(bench.pid, signal.SIGINT)
     assert bench.wait(timeout=20) == 130
+    deadline = time.monotonic() + 10  # the kernel ends them once their parent is gone
+    while any(_alive(child) for child in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert not any(_alive(child) for child in children)
 
 
