@@ -263,7 +263,7 @@ def test_a_line_of_the_nest_lights_its_instructions_and_its_python(browser, live
 
 def test_progress_is_shown_and_cancelled(browser, live):
     with opened(browser, live.address) as page:
-        page.evaluate("void studio.act('measure', {rounds: 1000})")
+        page.evaluate("void studio.act('measure', {rounds: 100000})")
         page.wait_for_selector("#progress:not([hidden])")
         page.evaluate("globalThis.asked = performance.now()")
         page.click("#cancel")

@@ -12,7 +12,7 @@ from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.studio.workspace import Workspace
 
-ROUNDS = 20  # of a measurement
+ROUNDS, MOST_ROUNDS = 20, 100_000  # of a measurement
 
 
 def state(workspace: Workspace, half: str = "") -> dict[str, Any]:
@@ -130,8 +130,8 @@ def switch(workspace: Workspace, name: str, half: str = "") -> dict[str, Any]:
 
 def measure(workspace: Workspace, rounds: int = ROUNDS, half: str = "") -> dict[str, Any]:
     """Run the program and time every step."""
-    if not 1 <= rounds <= 1000:
-        raise Problem("STR001", f"a measurement takes 1 to 1000 rounds, not {rounds}")
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise Problem("STR001", f"a measurement takes 1 to {MOST_ROUNDS} rounds, not {rounds}")
     if workspace.session.training:
         raise Problem(
             "STR001", "the steps of a training step are not timed apart", help="strop bench measures whole steps"

@@ -333,8 +333,13 @@ async function showView(name, focus = true) {
     tab.setAttribute("aria-selected", String(on));
     tab.tabIndex = on ? 0 : -1;
   }
+  const other = el("view").dataset.view !== name;
   el("view").setAttribute("aria-label", name);
   el("view").dataset.view = name;
+  // what takes longer does not leave another view's drawing under this one's name
+  const wait = setTimeout(() => {
+    if (other && state.view === name) empty(el("view"), h("p", { class: "hint" }, "Working on it…"));
+  }, 300);
   try {
     const drawn = await DRAW[name]();
     if (state.view !== name) return;
@@ -342,6 +347,8 @@ async function showView(name, focus = true) {
     if (focus && el("view").contains(document.activeElement)) el("view").focus();
   } catch (error) {
     if (state.view === name) empty(el("view"), h("p", { class: "refusal" }, error.message));
+  } finally {
+    clearTimeout(wait);
   }
 }
 
