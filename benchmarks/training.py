@@ -29,7 +29,7 @@ from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.profile import TimedProgram
-from strop.runtime.step_program import Half, StepMemory, StepProgram, with_params, worth_packing
+from strop.runtime.step_program import Half, StepMemory, StepProgram, step_graph
 from strop.runtime.thread_count import usable_threads
 from strop.runtime.trainer import allowing_recurrence
 from strop.schedule.program import Plan
@@ -128,9 +128,10 @@ class ProfiledBackend(Backend):
         threads: int,
     ) -> TimedStep:
         target = target_for(options)
-        packed = worth_packing(graph, weights, target)
-        stages = run_stages(with_params(graph, packed), target, options, journal, usable_threads(threads, journal))
-        program = TimedStep(generate(stages, target, journal, separate=True), options, packed, memory)
+        packed, ordered = step_graph(half, graph, weights, target)
+        stages = run_stages(ordered, target, options, journal, usable_threads(threads, journal))
+        compiled = generate(stages, target, journal, separate=True)
+        program = TimedStep(compiled, options, packed, memory, last_first=half == "backward")
         self.programs.append((stages.plan, program))
         return program
 
@@ -150,8 +151,10 @@ class ProfiledBackend(Backend):
 class TimedStep(StepProgram, TimedProgram):
     """Half of a training step that notes how long each of its nests takes, and the packing of its weights."""
 
-    def __init__(self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory) -> None:
-        super().__init__(compiled, options, params, memory)
+    def __init__(
+        self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory, *, last_first: bool
+    ) -> None:
+        super().__init__(compiled, options, params, memory, last_first=last_first)
         self.packing = [0]
         if self._prepare is not None:
             self._prepare = self._timed(self._prepare, self.packing)

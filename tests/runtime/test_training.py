@@ -12,23 +12,11 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
-from runtime.training import Pair, same
+from runtime.training import Images, Pair, same
 
 
 def mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(6, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 4))
-
-
-class Images(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
-        self.depthwise = nn.Conv2d(8, 8, 3, stride=2, groups=8, bias=False)
-        self.head = nn.Linear(8, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.max_pool2d(F.silu(self.norm(self.conv(x))), 2)
-        return self.head(F.adaptive_avg_pool2d(self.depthwise(x), 1).flatten(1))
 
 
 class Block(nn.Module):

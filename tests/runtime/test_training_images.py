@@ -7,22 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from runtime.training import Pair
-
-
-class Images(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
-        self.depthwise = nn.Conv2d(8, 8, 3, stride=2, groups=8, bias=False)
-        self.head = nn.Linear(8, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.max_pool2d(F.silu(self.norm(self.conv(x))), 2)
-        return self.head(F.adaptive_avg_pool2d(self.depthwise(x), 1).flatten(1))
+from runtime.training import Images, Pair
 
 
 def wide() -> nn.Sequential:

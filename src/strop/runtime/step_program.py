@@ -55,17 +55,21 @@ def build_step(
     threads: int,
 ) -> StepProgram:
     """Compile one half of a training step; `weights` are the places of parameters among the graph's inputs."""
-    packed = worth_packing(graph, weights, target_for(options))
-    backward = half == "backward"
-    ordered = last_first(graph) if backward else graph
-    compiled = compiled_for(with_params(ordered, packed), options, journal, threads)
+    packed, ordered = step_graph(half, graph, weights, target_for(options))
+    compiled = compiled_for(ordered, options, journal, threads)
 
     def direct() -> StepProgram:
         journal.add("fallback", "numerics", NOT_FINITE)
         return build_step(half, graph, weights, memory, options.direct, journal, threads)
 
     with journal.step("load"):
-        return StepProgram(compiled, options, packed, memory, direct, last_first=backward)
+        return StepProgram(compiled, options, packed, memory, direct, last_first=half == "backward")
+
+
+def step_graph(half: Half, graph: Graph, weights: Sequence[int], target: Target) -> tuple[list[int], Graph]:
+    """Which weights a half packs, and its graph as it is compiled: backward computes the last gradients first."""
+    packed = worth_packing(graph, weights, target)
+    return packed, with_params(last_first(graph) if half == "backward" else graph, packed)
 
 
 class StepProgram(NativeProgram):

@@ -26,7 +26,7 @@ from strop.graph.passes.partition import Keep, Recompute
 from strop.runtime.dynamo import Backend
 from strop.runtime.hot_swap import HotSwapProgram
 from strop.runtime.program import NativeProgram, compiled_for
-from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step, with_params, worth_packing
+from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step, step_graph
 from strop.schedule.rematerialization import Rematerialization
 from strop.session.steering import Steering
 from strop.session.views import StoredValue
@@ -50,8 +50,7 @@ class TrainingHalf(Steering):
         self._prepare()
         self._memory = memory
         self._direct = partial(build_step, half, graph, weights, memory, options.direct, journal, threads)
-        self._packed = worth_packing(graph, weights, self.target)
-        self._captured = with_params(graph, self._packed)
+        self._packed, self._captured = step_graph(half, graph, weights, self.target)
         kept: list[Stages] = []
         compiled = compiled_for(self._captured, options, journal, threads, kept.append)
         with journal.step("load"):
@@ -69,7 +68,9 @@ class TrainingHalf(Steering):
         return pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
 
     def _loaded(self, compiled: Artifact) -> NativeProgram:
-        return StepProgram(compiled, self.options, self._packed, self._memory, self._direct)
+        return StepProgram(
+            compiled, self.options, self._packed, self._memory, self._direct, last_first=self.half == "backward"
+        )
 
     def __repr__(self) -> str:
         return f"<{self.half} half: {len(self.compiled.steps)} steps>"
