@@ -1,11 +1,15 @@
 """Fifty nests, tuned and measured: does tuning keep anything that is slower than the default?
 
     python benchmarks/tuned_nests.py [--nests 50] [--seconds 1000] [--json FILE]
+    python benchmarks/tuned_nests.py --database FILE --step search     # needs no quiet machine
+    python benchmarks/tuned_nests.py --database FILE --step measure    # does
+    python benchmarks/tuned_nests.py --database FILE --step compare    # does
 
-Layers of the field's networks in random sizes, one model each, are tuned with `--measure` by the command line into a
-database of their own. Then every model is compiled with and without it, in another process than the one that tuned it,
-and both programs are timed in turns. A nest counts as slower if its program takes more than 1.02 times as long in the
-median of five runs of the comparison: so much two runs of one program differ by on a quiet machine.
+Layers of the field's networks in random sizes, one model each, are tuned by the command line into a database of their
+own: searched by the estimate, then measured. Then every model is compiled with and without the database, in another
+process than the one that tuned it, and both programs are timed in turns. A nest counts as slower if its program takes
+more than 1.02 times as long in the median of five runs of the comparison: so much two runs of one program differ by on
+a quiet machine.
 """
 
 from __future__ import annotations
@@ -86,7 +90,7 @@ def __getattr__(name: str) -> Callable[[], tuple[nn.Module, tuple[torch.Tensor, 
 
 
 def tune(numbers: range, seconds: float, measure: bool) -> None:
-    """All of them by one command."""
+    """All of them by one command; what was searched before is not searched again."""
     models = [f"{__file__}:nest_{number}" for number in numbers]
     command = [sys.executable, "-m", "strop", "tune", *models, "--threads", "1", "--seconds", str(seconds), "--quiet"]
     subprocess.run([*command, *(["--measure"] if measure else [])], check=True)
@@ -127,19 +131,20 @@ def main() -> int:
     parser.add_argument("--nests", type=int, default=50)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1000.0, help="for tuning all of them")
-    parser.add_argument("--static", action="store_true", help="by the estimate alone, without --measure")
-    parser.add_argument("--database", help="keep the database here, and what was tuned before out of it")
-    parser.add_argument("--only-compare", action="store_true", help="time what is in the database")
-    parser.add_argument("--only-tune", action="store_true")
+    parser.add_argument("--static", action="store_true", help="by the estimate alone, without measuring")
+    parser.add_argument("--database", help="keep the database here")
+    parser.add_argument("--step", choices=("all", "search", "measure", "compare"), default="all")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
     numbers = range(given.first, given.first + given.nests)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["STROP_TUNING"] = given.database or f"{folder}/tuning.sqlite"
-        if not given.only_compare:
-            tune(numbers, given.seconds, not given.static)
-        for number in numbers if not given.only_tune else ():
+        if given.step in ("all", "search"):
+            tune(numbers, given.seconds, measure=False)
+        if given.step in ("all", "measure") and not given.static:
+            tune(numbers, given.seconds, measure=True)
+        for number in numbers if given.step in ("all", "compare") else ():
             ratio, told = compare(number), layer(number)[2]
             rows.append({"nest": told, "ratio": ratio})
             print(f"{number:3} {'   same' if ratio is None else f'{ratio:7.3f}'}  {told}", flush=True)
