@@ -4,7 +4,7 @@
     python benchmarks/training_compile.py mlp unet --threads 2
 
 What is timed is the first step (forward, loss, backward) less the second one: tracing, planning, code, and inductor's
-C++ compilers. Seconds of the processor leave out inductor's own pool of compiling processes, so its figure is too small;
+C++ compilers. Seconds of the processor leave out inductor's own pool of compiling processes, so its figure is low;
 `wall` is the clock, which says something on a quiet machine only.
 """
 
