@@ -22,6 +22,7 @@ from strop.target.description import Target
 FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
+PACKED_AT_EVERY_CALL = 0.01  # of a gather: where two loops are as good otherwise, the one that needs no copy is taken
 MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
 
 
@@ -155,7 +156,11 @@ def _vector_loop(recipe: ScheduleBuilder, found: Contraction, lanes: int) -> Loo
             if stride == 0:
                 continue
             read = True
-            if stride != 1 and not worth_packing(recipe, found, load, loop):
+            if stride == 1:
+                continue
+            if worth_packing(recipe, found, load, loop):
+                gathers += 0 if load.buffer.space in CONSTANT else PACKED_AT_EVERY_CALL
+            else:
                 gathers += 0.1 if stride is None and shuffles_within(load.offset, loop.var, lanes) else 1
         scattered = sum(stride_within(s.offset, loop.var, lanes) != 1 for s in found.outputs)
         full = loop.extent / (-(-loop.extent // lanes) * lanes)
