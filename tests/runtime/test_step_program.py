@@ -9,8 +9,10 @@ from torch import nn
 
 from strop.core.journal import Journal
 from strop.core.options import Options
+from strop.graph.ir import Graph, Node, Type
 from strop.runtime.dynamo import Backend
-from strop.runtime.step_program import StepMemory
+from strop.runtime.step_program import StepMemory, worth_packing
+from strop.target.description import Target
 
 
 def arena(depth: int) -> int:
@@ -32,3 +34,15 @@ def arena(depth: int) -> int:
 def test_temporaries_of_backward_do_not_grow_with_the_number_of_layers() -> None:
     """A layer's weight gradient is computed as soon as the gradient of its result is there, which can then go."""
     assert 0 < arena(12) <= 1.5 * arena(4)
+
+
+def test_the_weight_of_a_loss_in_blocks_is_packed_in_the_arena_alone() -> None:
+    x, weight, labels = (
+        Node("input", (), {"index": i}, (Type(*one),), f"in{i}")
+        for i, one in enumerate([("f32", (64, 16)), ("f32", (500, 16)), ("i64", (64,))])
+    )
+    number, rows = Type("f32", ()), Type("f32", (64,))
+    attrs = {"ignore_index": -100, "mean": True, "rows": 32, "gradients": ()}
+    loss = Node("linear_cross_entropy", (x, weight, labels), attrs, (number, number, rows), "loss")
+    head = Node("item", (loss,), {"index": 0}, (number,), "result")
+    assert worth_packing(Graph((x, weight, labels), (), (head,)), [1], Target.find("znver4")) == []

@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from strop.core.extents import is_number
 from strop.core.passes import Verdict, no, yes
 from strop.graph.ir import Node
-from strop.loops.index import Index, indirect
+from strop.loops.index import Index, Var, indirect
 from strop.loops.ir import Buffer, Const, Expr, Loop, Nest, Store
 from strop.loops.lower import Context, as_index, lowering, store, zero
 from strop.loops.lower.contractions import accumulate, parallel, reducing, value_of
 from strop.loops.lower.pointwise import apply
 from strop.loops.lower.reductions import at, fold
 
+CHUNK = 128  # words whose part of the gradient of x is summed up at a time
 #: inputs of both operators, and what follows them in the gradients'
 X, WEIGHT, LABELS = range(3)
 LOGSUMEXP, SCALE = 3, 4
@@ -210,11 +211,26 @@ class RowBlock:
         return self._nest("targets", (i,), store(self.g, (i, label), apply("neg", at(self.rows.scale, i)), "sum"))
 
     def _of_x(self, dx: Buffer) -> list[Nest]:
-        i, k, v = parallel("i", self.count), parallel("k", self.rows.width), reducing("v", self.rows.words)
-        acc = self.c.scratch("acc", self.c.dtype)
-        sums = accumulate(acc, (v,), at(self.g, i, v), self.c.read(WEIGHT, v, k))
-        product = self._nest("dx", (i, k), *sums, store(self.dx, (i, k), value_of(acc)), scratch=[acc])
+        """Some words after the other: rows of the weight are read in the order in which they lie, while L2 holds what
+        they are summed up in."""
+        i, k = parallel("i", self.count), parallel("k", self.rows.width)
+        whole, rest = divmod(self.rows.words, CHUNK)
+        body: list[Store | Nest] = [Nest((i, k), (store(self.dx, (i, k), zero(self.c.dtype)),))]
+        if whole:
+            body.append(self._of_words("w", 0, whole, CHUNK))
+        if rest:
+            body.append(self._of_words("r", whole * CHUNK, 1, rest))
+        product = self._nest("dx", (), *body)
         return [product, self._nest("out", (i, k), store(dx, (as_index(i) + self.first, k), at(self.dx, i, k)))]
+
+    def _of_words(self, mark: str, first: int, chunks: int, words: int) -> Nest:
+        t = Loop(Var(f"t{mark}", chunks), "sequential")
+        i, k = parallel(f"i{mark}", self.count), parallel(f"k{mark}", self.rows.width)
+        v = reducing(f"v{mark}", words)
+        word = as_index(t) * words + first + as_index(v)
+        acc = self.c.scratch(f"acc{mark}", self.c.dtype)
+        sums = accumulate(acc, (v,), at(self.g, i, word), self.c.read(WEIGHT, word, k))
+        return Nest((t,), (Nest((i, k), (*sums, store(self.dx, (i, k), value_of(acc), "sum")), (acc,)),))
 
     def _of_weight(self, dweight: Buffer) -> Nest:
         v, k, i = parallel("v", self.rows.words), parallel("k", self.rows.width), reducing("i", self.count)
