@@ -10,7 +10,7 @@ from torch import nn
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.graph import build
-from strop.graph.ir import Graph
+from strop.graph.ir import Graph, Node, Type
 from strop.runtime.dynamo import Backend
 from strop.runtime.step_program import StepMemory, worth_packing
 from strop.target.description import TARGETS
@@ -48,3 +48,15 @@ def test_backward_reads_weights_of_products_and_of_pointwise_convolutions_as_the
     assert worth_packing(graph, (2, 3), TARGETS["znver4"]) == [3]
     forward = Graph((x, dy, pointwise, wide), (), (build.conv(x, pointwise),))
     assert worth_packing(forward, (2,), TARGETS["znver4"]) == [2]
+
+
+def test_the_weight_of_a_loss_in_blocks_is_packed_in_the_arena_alone() -> None:
+    x, weight, labels = (
+        Node("input", (), {"index": i}, (Type(*one),), f"in{i}")
+        for i, one in enumerate([("f32", (64, 16)), ("f32", (500, 16)), ("i64", (64,))])
+    )
+    number, rows = Type("f32", ()), Type("f32", (64,))
+    attrs = {"ignore_index": -100, "mean": True, "rows": 32, "gradients": ()}
+    loss = Node("linear_cross_entropy", (x, weight, labels), attrs, (number, number, rows), "loss")
+    head = Node("item", (loss,), {"index": 0}, (number,), "result")
+    assert worth_packing(Graph((x, weight, labels), (), (head,)), [1], TARGETS["znver4"]) == []

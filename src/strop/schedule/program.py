@@ -23,7 +23,7 @@ from strop.core.options import Options
 from strop.core.passes import VERIFIERS, Pass, Verdict, no
 from strop.core.problem import Problem
 from strop.graph.ir import Graph
-from strop.graph.passes import partition
+from strop.graph.passes import loss_blocks, partition
 from strop.graph.passes import rewrites as graph_passes
 from strop.graph.verify import verify as verify_graph
 from strop.loops.calls import Call, PlannedStep
@@ -49,6 +49,7 @@ from strop.target.description import Target
 #: every module of passes, which are found by name once these are imported
 PASSES = (
     partition,
+    loss_blocks,
     graph_passes,
     primitives,
     loop_modes,
