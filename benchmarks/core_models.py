@@ -54,12 +54,20 @@ MEASURED = {
     ("znver5", "depthwise"): 88.5, ("znver5", "matmul"): 106.6, ("znver5", "softmax"): 24.4,
     ("znver5", "pointwise"): 1.24,
 }  # fmt: skip
-_FRONT = "{count} instructions enter {width} at a time ({manual}); OSACA leaves the front end out, mca is further away."
-_INTEL, _AMD = "Intel 248966, the microarchitecture's pipeline", "AMD 56305, dispatch"
+_FRONT = "{count} instructions enter {width} at a time ({source}); OSACA leaves the front end out, mca is further away."
+_HASWELL = "AnandTech, Intel's Haswell Architecture Analyzed, page 6: the front end is four wide"
+_SUNNY_COVE = "WikiChip Fuse, A Look At The AMD Zen 2 Core, page 2: Sunny Cove renames five a cycle"
+_ZEN_2 = "the same page: Zen 2 renames six a cycle; AnandTech's of Zen 2, page 8, says that six are dispatched"
+_GOLDEN_COVE = "LLVM's X86SchedSapphireRapids.td: six are allocated a cycle"
+_A72 = "T. Bastian's thesis on code analysers, chapter on this core, after Arm UAN 0016A: three are dispatched a cycle"
+_A76 = "Wikipedia's page of the core: four macro-operations are renamed and dispatched a cycle"
 _STORES = (
     "stores wait for the pipes that multiply, as timed on this core (docs/cost.md: {timed}); the others do not know."
 )
-_WIDE = "512-bit operations run on ports 0 and 5, shuffles on 5 only (Intel 248966): {count} operations on two ports."
+_WIDE = (
+    "{count} operations of 512 bits on ports 0 and 5. LLVM's X86SchedSapphireRapids.td has logic there and products on "
+    "0 alone, which is known to be wrong for Ice Lake; a page of Intel's that says so of this core was not found."
+)
 _BROADCASTS = (
     "a 512-bit multiply-add a cycle is what this core does (forty in 40 cycles, timed: docs/cost.md); mca apparently "
     "counts a broadcast as two loads of a full vector, OSACA does not know the instruction."
@@ -67,26 +75,29 @@ _BROADCASTS = (
 #: (target, nest) → why the description is kept where both others are further away
 EXCEPTIONS: dict[tuple[str, str], str] = {
     **{
-        (name, "pointwise"): _FRONT.format(count=count, width=width, manual=manual)
-        for name, count, width, manual in (
-            ("haswell", 7, 4, _INTEL), ("x86-64-v3", 7, 4, _INTEL), ("x86-64", 10, 4, _INTEL),
-            ("x86-64-v2", 10, 4, _INTEL), ("icelake-server", 7, 5, _INTEL), ("x86-64-v4", 7, 5, _INTEL),
-            ("sapphirerapids", 7, 6, _INTEL), ("znver2", 7, 6, _AMD), ("cortex-a72", 8, 3, "Arm UAN 0016A, dispatch"),
-            ("cortex-a76", 8, 4, "Arm PJDOC-466751330-7215, dispatch"),
+        (name, "pointwise"): _FRONT.format(count=count, width=width, source=source)
+        for name, count, width, source in (
+            ("haswell", 7, 4, _HASWELL), ("x86-64-v3", 7, 4, _HASWELL), ("x86-64", 10, 4, _HASWELL),
+            ("x86-64-v2", 10, 4, _HASWELL), ("icelake-server", 7, 5, _SUNNY_COVE), ("x86-64-v4", 7, 5, _SUNNY_COVE),
+            ("sapphirerapids", 7, 6, _GOLDEN_COVE), ("znver2", 7, 6, _ZEN_2), ("cortex-a72", 8, 3, _A72),
+            ("cortex-a76", 8, 4, _A76),
         )
     },
-    ("neoverse-v1", "pointwise"): "three loads a cycle (Arm PJDOC-466751330-10325, table of ASIMD loads); mca has two.",
+    ("neoverse-v1", "pointwise"): "three loads a cycle, as mca has them, too (LLVM's AArch64SchedNeoverseV1.td, after "
+    "Arm's guide: load units 0, 1 and 2). mca adds an integer operation to each access by two registers: six on four "
+    "pipes. Where the guide says whether one that is not shifted has it was not found.",
     ("znver3", "depthwise"): _STORES.format(timed="forty products in 20 cycles, with twenty stores in 39"),
     ("znver4", "depthwise"): _STORES.format(timed="forty products in 40 cycles, with twenty stores in 72"),
     **{("znver4", nest): _BROADCASTS for nest in ("conv3x3", "conv1x1", "strided", "matmul")},
-    ("znver2", "softmax"): "40 operations on two pipes, multiply-adds of five cycles (AMD 56305, floating point): "
-    "OSACA counts the pipes alone (20), mca chains them (45).",
+    ("znver2", "softmax"): "40 operations on two pipes, multiply-adds of five cycles (LLVM's X86ScheduleZnver2.td: "
+    "pipes 0 and 1, latency 5): OSACA counts the pipes alone (20), mca chains them (45).",
     ("znver5", "pointwise"): "the timed loop has two instructions more, which count it.",
     ("sapphirerapids", "depthwise"): _WIDE.format(count=216),
     ("sapphirerapids", "softmax"): _WIDE.format(count=56),
     **{
-        (name, "depthwise"): "three 128-bit loads a cycle (Apple's guide, load and store units); OSACA counts a pair "
-        "of registers as one load, and no prefetch."
+        (name, "depthwise"): "three 128-bit loads a cycle, and OSACA counts a pair of registers as one load and no "
+        "prefetch. Not found in anything that could be read: LLVM's AArch64SchedFirestorm.td has two load and store "
+        "pipes, as its file of the much older Cyclone."
         for name in ("apple-m1", "apple-m2", "apple-m3")
     },
 }  # fmt: skip

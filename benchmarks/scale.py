@@ -5,7 +5,9 @@
 Rounds of searches of real nests are the tasks, as `strop tune --ray` runs them, results committed as they come. Workers
 are warm before the clock runs. Two workers need two free cores: `core_share` says how much of a core they had, and an
 efficiency that was measured with less than 0.95 says more of the machine's other work than of Strop. The costs that are
-written are what `benchmarks/scale_simulation.py` simulates with, and the two runs are what it is validated by.
+written are what `benchmarks/scale_simulation.py` simulates with. It is validated by runs that gave it none of its
+numbers: the one on two workers, from the times of the rounds on one, and tasks that only wait, which need no core, on
+up to eight workers of the two nodes, where it is the driver that has no time.
 """
 
 from __future__ import annotations
@@ -73,6 +75,15 @@ def run(address: str, workers: int, groups: list[NestGroup], folder: str) -> dic
     return {"workers": workers, "seconds": seconds, "rounds": rounds, "core_share": share, "commit_seconds": commits}
 
 
+def waiting(address: str, workers: int, count: int, seconds: float) -> dict[str, Any]:
+    """Tasks that wait for so long, on so many workers."""
+    with RayPool(address, "time", "sleep", workers) as pool:
+        list(run_all(pool, [0.05] * 4 * workers))  # all workers have started
+        start = time.perf_counter()
+        list(run_all(pool, [seconds] * count))
+        return {"workers": workers, "count": count, "each": seconds, "seconds": time.perf_counter() - start}
+
+
 def dispatch(address: str, count: int) -> float:
     """Seconds of the driver per task that does nothing."""
     with RayPool(address, "scale", "nothing", 1) as pool:
@@ -101,10 +112,14 @@ def main() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     from ray.cluster_utils import Cluster
 
+    def started(cpus: int) -> Any:
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, "include_dashboard": False})
+        made.add_node(num_cpus=cpus)
+        made.wait_for_nodes()
+        return made
+
     groups = nests(given.rounds)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
+    cluster = started(1)
     with tempfile.TemporaryDirectory() as folder:
         runs = [run(cluster.address, workers, groups, folder) for workers in (1, 2)]
         same = len({TuningDatabase(f"{folder}/{workers}.sqlite").export() for workers in (1, 2)}) == 1
@@ -118,7 +133,13 @@ def main() -> None:
         "round_seconds": statistics.mean(runs[0]["rounds"]),
     }
     cluster.shutdown()
-    told = {name: value for name, value in found.items() if name != "runs"}
+    cluster = started(4)
+    found["waiting"] = [
+        waiting(cluster.address, workers, count, seconds)
+        for workers, count, seconds in ((2, 40, 0.1), (8, 160, 0.1), (8, 400, 0.02), (8, 400, 0.005))
+    ]
+    cluster.shutdown()
+    told = {name: value for name, value in found.items() if name not in ("runs", "waiting")}
     print(json.dumps(told, indent=1))
     print(
         "seconds:", [round(one["seconds"], 2) for one in runs], "share of a core:", [one["core_share"] for one in runs]

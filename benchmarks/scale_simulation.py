@@ -3,11 +3,13 @@
     python benchmarks/scale_simulation.py --costs docs/scale.json
 
 One driver hands out tasks and commits results, one at a time; workers run tasks. That is what `strop tune --ray` does:
-a worker that is free waits until the driver has committed what came back before and has sent it another task. A task
-takes a time drawn from the measured ones. Variants show where the bottleneck goes when the first one is widened:
-models captured and planned by workers and not by the driver, results committed in batches, several rounds in one task.
+one task waits behind each that runs (none where `--workers` are named), and where the driver is late with the next
+ones, workers wait for it. A task takes a time drawn from the measured ones. Variants show where the bottleneck goes
+when the first one is widened: models captured and planned by workers and not by the driver, results committed in
+batches, several rounds in one task.
 
-First the two runs of the real cluster are simulated, to see how far the simulation can be believed.
+First runs of a real cluster are simulated, to see how far the simulation can be believed: from the costs of tasks on
+one worker, and from nothing that was measured in the run itself.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from strop.core.tasks import WAITING
 
 
 @dataclass(frozen=True)
@@ -45,37 +49,41 @@ class Simulated:
         return "driver" if self.driver_busy > 0.9 else "workers" if self.workers_busy > 0.9 else "the last tasks"
 
 
-def simulate(tasks: Iterator[float], workers: int, costs: Costs, planning: float = 0.0, batch: int = 1) -> Simulated:
+def simulate(
+    tasks: Iterator[float],
+    workers: int,
+    costs: Costs,
+    planning: float = 0.0,
+    batch: int = 1,
+    ahead: int = WAITING,
+) -> Simulated:
     """Tasks with the seconds that each takes a worker. `planning` are seconds of the driver before each task, `batch`
-    results are committed together."""
-    driver, busy, worked, sent = 0.0, 0.0, 0.0, 0
-    running: list[float] = []  # when each task that is on its way comes back
-    uncommitted = 0
+    results are committed together, and `ahead` tasks wait behind each that runs."""
+    driver, busy, worked, uncommitted = 0.0, 0.0, 0.0, 0
+    free = [0.0] * workers  # when each worker has done what it was given
+    underway: list[float] = []  # when each task that was sent comes back
     more = True
-    now = 0.0
     while True:
-        while more and len(running) < workers:
+        while more and len(underway) < workers * (1 + ahead):
             task = next(tasks, None)
             if task is None:
                 more = False
                 break
-            spent = costs.dispatch + planning
-            driver = max(driver, now) + spent
-            busy += spent
+            driver += costs.dispatch + planning
+            busy += costs.dispatch + planning
             worked += task
-            sent += 1
-            heapq.heappush(running, driver + task)
-        if not running:
+            done = max(driver, heapq.heappop(free)) + task
+            heapq.heappush(free, done)
+            heapq.heappush(underway, done)
+        if not underway:
             break
-        now = heapq.heappop(running)
+        driver = max(driver, heapq.heappop(underway))
         uncommitted += 1
-        if uncommitted >= batch or not running:
-            driver = max(driver, now) + costs.commit
+        if uncommitted >= batch or not underway:
+            driver += costs.commit
             busy += costs.commit
             uncommitted = 0
-        now = max(now, driver)
-    total = max(now, driver)
-    return Simulated(total, worked / workers / total, busy / total)
+    return Simulated(driver, worked / workers / driver, busy / driver)
 
 
 def drawn(count: int, costs: Costs, factor: float = 1.0) -> Iterator[float]:
@@ -97,15 +105,20 @@ UNIT = 4_000  # lines of a task
 
 
 def validation(document: dict[str, Any], costs: Costs) -> list[str]:
-    """The real runs beside their simulation. The second one takes its tasks' own times: two workers share a machine."""
-    told = []
-    for run in document["runs"]:
-        found = simulate(iter(run["rounds"]), run["workers"], costs)
-        error = found.seconds / run["seconds"] - 1
-        told.append(
-            f"{run['workers']} workers: {run['seconds']:.2f} s measured, {found.seconds:.2f} s simulated ({error:+.1%})"
-        )
-    return told
+    """Real runs beside their simulation: rounds on two workers by their times on one, and tasks that only wait. All of
+    them named their workers, so that no task waited behind another."""
+    rounds = document["runs"][0]["rounds"]
+    runs = [("rounds", run, rounds, costs) for run in document["runs"]]
+    for run in document["waiting"]:
+        told = f"{run['count']} tasks of {1000 * run['each']:.0f} ms"
+        runs.append((told, run, [run["each"]] * run["count"], replace(costs, commit=0.0)))
+    rows = ["| what | workers | measured s | simulated s | apart | driver busy |",
+            "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    for told, run, tasks, used in runs:
+        found = simulate(iter(tasks), run["workers"], used, ahead=0)
+        apart = f"{found.seconds / run['seconds'] - 1:+.1%} | {found.driver_busy:.0%}"
+        rows.append(f"| {told} | {run['workers']} | {run['seconds']:.2f} | {found.seconds:.2f} | {apart} |")
+    return rows
 
 
 def table(name: str, count: int, costs: Costs, sizes: tuple[int, ...], factor: float, **how: Any) -> list[str]:

@@ -1,13 +1,17 @@
-"""Code quality by the CPU seconds that it took to make: Strop, inductor and TVM MetaSchedule on single operators.
+"""Code quality by the CPU seconds that it took to make: Strop, inductor and TVM MetaSchedule on operators and networks.
 
-    python benchmarks/tuna.py prepare --work DIR [--seconds 60]      # compile and tune; TVM's part is `tuna_tvm.py`
-    python benchmarks/tuna.py time --work DIR --json docs/tuna.json   # time all of them in turns, on a quiet machine
-    python benchmarks/tuna.py plot --json docs/tuna.json --svg docs/tuna.svg
+    python benchmarks/tuna.py onnx --work DIR                         # the networks as files, for TVM
+    python benchmarks/tuna_tvm.py search … --out DIR/tvm              # TVM's part, in its own environment
+    python benchmarks/tuna.py prepare --work DIR                      # compile everything once, and `strop tune`
+    python benchmarks/tuna.py measure --work DIR                      # `strop tune --measure`, on a quiet machine
+    python benchmarks/tuna.py time --work DIR --json docs/tuna.json   # all of them in turns, on a quiet machine
+    python benchmarks/tuna.py table --json docs/tuna.json --svg docs/tuna.svg
 
-Contenders: `static` is a compilation as it comes, `direct` one with direct algorithms only (numerics="exact"), `tuned`
-and `tuned direct` the same after `strop tune` with so many seconds, `inductor` is torch.compile(mode="max-autotune").
-CPU seconds are those of all processes that took part. `tvm` are libraries that `tuna_tvm.py` has left in DIR/tvm; TVM
-has to be importable: PYTHONPATH may name the site-packages of its environment.
+Contenders: `static` is a compilation as it comes; `fast` one with every algorithm (numerics="fast"); `direct` one with
+direct algorithms only (numerics="exact"); `tuned 60` is `static` after `strop tune --measure` with sixty CPU seconds;
+`inductor` is torch.compile(mode="max-autotune"). `favoured 60` and `stock 60` are what TVM knew after sixty CPU seconds
+(`tuna_tvm.py`); of several schedules that it held to be the best the fastest counts. CPU seconds are those of all
+processes that took part. TVM has to be importable: PYTHONPATH may name the site-packages of its environment.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,8 +32,14 @@ from typing import Any
 import torch
 from torch import nn
 
-TURNS = 60
-EXACT = {"STROP_NUMERICS": "exact"}
+OPERATORS = ("linear", "conv3x3", "conv1x1", "depthwise", "batched")
+NETWORKS = ("resnet18", "bert_small", "mobilenet_v2")
+MARKS = (60, 300)  # CPU seconds
+SEARCHING = 0.8  # of them; the rest is for measuring
+SECONDS = 40.0  # of timing per program
+TURNS = (15, 200)  # at least and at most
+
+Program = Callable[..., Any]
 
 
 class Batched(nn.Module):
@@ -36,23 +47,28 @@ class Batched(nn.Module):
         return x @ y.transpose(1, 2)
 
 
-def operators() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
+def model(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """The same shapes as in `tuna_tvm.py`."""
+    if name in NETWORKS:
+        from strop import zoo
+
+        module, inputs = zoo.load(name)
+        return module.eval(), inputs
     torch.manual_seed(0)
     image = {"conv3x3": (64, 56), "conv1x1": (512, 14), "depthwise": (192, 28)}
-    inputs = {name: (torch.randn(1, channels, size, size),) for name, (channels, size) in image.items()}
-    return {
-        "linear": (nn.Linear(768, 3072, bias=False).eval(), (torch.randn(128, 768),)),
-        "conv3x3": (nn.Conv2d(64, 64, 3, padding=1, bias=False).eval(), inputs["conv3x3"]),
-        "conv1x1": (nn.Conv2d(512, 512, 1, bias=False).eval(), inputs["conv1x1"]),
-        "depthwise": (nn.Conv2d(192, 192, 3, padding=1, groups=192, bias=False).eval(), inputs["depthwise"]),
-        "batched": (Batched(), (torch.randn(12, 128, 64), torch.randn(12, 128, 64))),
-    }
+    if name == "linear":
+        return nn.Linear(768, 3072, bias=False).eval(), (torch.randn(128, 768),)
+    if name == "batched":
+        return Batched(), (torch.randn(12, 128, 64), torch.randn(12, 128, 64))
+    channels, size = image[name]
+    taps, groups = 1 if name == "conv1x1" else 3, channels if name == "depthwise" else 1
+    layer = nn.Conv2d(channels, channels, taps, padding=taps // 2, groups=groups, bias=False)
+    return layer.eval(), (torch.randn(1, channels, size, size),)
 
 
 def make() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """The factory that `strop tune` calls."""
-    return operators()[os.environ["TUNA_OPERATOR"]]
+    return model(os.environ["TUNA_PROGRAM"])
 
 
 def cpu_seconds() -> float:
@@ -63,103 +79,229 @@ def cpu_seconds() -> float:
 # ---- contenders ------------------------------------------------------------------------------------------------------
 
 
-def strop_program(name: str, tuned: bool, exact: bool, **options: Any) -> Callable[..., Any]:
+def strop_program(name: str, database: Path | None = None, **options: Any) -> Program:
+    """Of an operator the code itself, with a result that is there already, as TVM's kernels are called."""
     import strop
 
-    module, inputs = operators()[name]
-    numerics = {"numerics": "exact"} if exact else {}
-    return strop.compile(module, inputs, threads=1, tuned=tuned, **numerics, **options)
-
-
-def inductor_program(name: str) -> Callable[..., Any]:
-    module, inputs = operators()[name]
-    fast: Callable[..., Any] = torch.compile(module, mode="max-autotune")
+    module, inputs = model(name)
+    if database is not None:
+        os.environ["STROP_TUNING"] = str(database)
+    options = {"threads": 1, "tuned": database is not None, **options}
+    session = strop.Session(module, inputs, options=strop.Options(**options))
     with torch.no_grad():
-        fast(*inputs)
-    return fast
-
-
-def tvm_program(name: str, library: Path) -> Callable[..., Any]:
-    import tvm
-
-    module, inputs = operators()[name]
-    tensors = [*inputs, *(p.detach() for p in module.parameters())]
-    with torch.no_grad():
-        out = torch.empty_like(module(*inputs))
-    loaded = tvm.runtime.load_module(str(library))
-    given = [tvm.runtime.from_dlpack(t.contiguous()) for t in (*tensors, out)]
+        out = session.module(*inputs)
+    os.environ.pop("STROP_TUNING", None)
+    if name in NETWORKS:
+        return session.module
+    native, given, results = session.program, [one.data_ptr() for one in inputs], [out.data_ptr()]
 
     def call(*_: torch.Tensor) -> torch.Tensor:
-        loaded["main"](*given)
+        native.into(given, results)
         return out
 
     return call
 
 
+def inductor_program(name: str) -> Program:
+    module, inputs = model(name)
+    fast: Program = torch.compile(module, mode="max-autotune")
+    with torch.no_grad():
+        fast(*inputs)
+    return fast
+
+
+def tvm_program(name: str, library: Path) -> Program:
+    """Of an operator the kernel itself, with a result that is there already; of a network TVM's virtual machine."""
+    import tvm
+    from tvm import relax
+
+    of_torch = tvm.runtime.from_dlpack
+    module, inputs = model(name)
+    loaded = tvm.runtime.load_module(str(library))
+    machine = relax.VirtualMachine(loaded, tvm.cpu())
+    given = [of_torch(one.contiguous()) for one in inputs]
+    if name in NETWORKS:
+        run = machine["main"]
+        return lambda *_: torch.from_dlpack(run(*given))
+    form = json.loads((library.parent / f"{library.stem.rsplit('-', 2)[0]}-form.json").read_text())
+    weights = [one.detach().permute(form["order"] or tuple(range(one.dim()))) for one in module.parameters()]
+    packed = machine["main_transform_params"]([of_torch(one.contiguous()) for one in weights]) if weights else []
+    with torch.no_grad():
+        out = torch.empty_like(module(*inputs))
+    kernel = _kernel(loaded.imports[0])
+    arguments = [*given, *packed, of_torch(out)]
+
+    def call(*_: torch.Tensor) -> torch.Tensor:
+        kernel(*arguments)
+        return out
+
+    return call
+
+
+def _kernel(library: Any) -> Program:
+    for name in ("operator1_prepacked", "operator_prepacked", "operator1", "operator"):
+        if library.implements_function(name):
+            return library[name]  # type: ignore[no-any-return]
+    raise LookupError("the library has no kernel of the operator")
+
+
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
 
-def prepare(work: Path, seconds: float) -> None:
-    """Compile and tune everything once, and note the CPU seconds; later processes find the results in caches."""
-    spent: dict[str, dict[str, float]] = {}
-    strop_program("linear", False, False, cache=False)  # what is done once per process is not counted
-    for name in operators():
-        spent[name] = {}
-        for told, exact in (("static", False), ("direct", True)):
-            before = cpu_seconds()
-            strop_program(name, False, exact, cache=False)
-            spent[name][told] = cpu_seconds() - before
-        for told, env in (("tuned", {}), ("tuned direct", EXACT)):
-            before = cpu_seconds()
-            command = [sys.executable, "-m", "strop", "tune", f"{__file__}:make", "--threads", "1", "--quiet"]
-            own = {**os.environ, **env, "TUNA_OPERATOR": name}
-            subprocess.run([*command, "--seconds", str(seconds)], env=own, check=True)
-            spent[name][told] = cpu_seconds() - before
-        before = cpu_seconds()
-        inductor_program(name)
-        spent[name]["inductor"] = cpu_seconds() - before
-        print(name, {told: round(found, 1) for told, found in spent[name].items()}, flush=True)
-        (work / "seconds.json").write_text(json.dumps(spent, indent=1))
+def onnx_files(work: Path) -> None:
+    for name in NETWORKS:
+        module, inputs = model(name)
+        names = [f"in{i}" for i in range(len(inputs))]
+        torch.onnx.export(
+            module, inputs, str(work / f"{name}.onnx"), input_names=names, dynamo=True, external_data=False
+        )
 
 
-def time_all(work: Path, names: list[str]) -> dict[str, Any]:
-    """Every contender of every operator, in turns; the CPU seconds that each took come from `prepare` and from TVM."""
-    spent = json.loads((work / "seconds.json").read_text())
-    found: dict[str, Any] = {}
+def prepare(work: Path, names: list[str]) -> None:
+    """Compile everything once, and note the CPU seconds; later processes find the results in caches."""
+    strop_program("linear", cache=False)  # what is done once per process is not counted
     for name in names:
-        module, inputs = operators()[name]
-        programs: dict[str, Callable[..., Any]] = {
-            "static": strop_program(name, False, False), "direct": strop_program(name, False, True),
-            "tuned": strop_program(name, True, False), "tuned direct": strop_program(name, True, True),
-        }  # fmt: skip
-        for told, build in [("inductor", lambda name=name: inductor_program(name))]:
-            try:
-                programs[told] = build()
-            except Exception as error:
-                print(f"{name}: {told} is left out: {type(error).__name__}: {error}", file=sys.stderr)
-        seconds = dict(spent[name])
-        for library in sorted((work / "tvm").glob(f"{name}-*.so")):
-            told = f"tvm {library.stem.removeprefix(name + '-')}"
-            programs[told] = tvm_program(name, library)
-            seconds[told] = json.loads(library.with_suffix(".json").read_text())[-1]["cpu_seconds"]
-        with torch.no_grad():
-            wanted = module(*inputs)
-            for told, program in programs.items():
-                got = program(*inputs)
-                error = float((got - wanted).abs().max() / wanted.abs().max())
-                assert error < 1e-4, f"{name}: {told} differs from eager by {error:.1e}"
-            taken: dict[str, list[float]] = {told: [] for told in programs}
-            for _ in range(TURNS):
-                for told, program in programs.items():
-                    program(*inputs)
-                    start = time.perf_counter()
-                    program(*inputs)
-                    taken[told].append(time.perf_counter() - start)
-        found[name] = {
-            told: {"us": 1e6 * statistics.median(times), "cpu_seconds": seconds[told]} for told, times in taken.items()
+        spent = _spent(work, name)
+        for told, numerics in (("static", "default"), ("fast", "fast"), ("direct", "exact")):
+            before = cpu_seconds()
+            strop_program(name, numerics=numerics, cache=False)
+            spent[told] = cpu_seconds() - before
+        before = cpu_seconds()
+        try:
+            inductor_program(name)
+            spent["inductor"] = cpu_seconds() - before
+        except Exception as error:
+            print(f"{name}: inductor is left out: {type(error).__name__}: {error}", file=sys.stderr)
+        spent.update(_search(work, name))
+        print(name, {told: round(found, 1) for told, found in spent.items()}, flush=True)
+        (work / f"{name}.json").write_text(json.dumps(spent, indent=1))
+
+
+def _spent(work: Path, name: str) -> dict[str, float]:
+    file = work / f"{name}.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def _search(work: Path, name: str) -> dict[str, float]:
+    """`strop tune` up to each mark, in a database that is copied there. A process gets as many seconds of the clock as
+    are left of the CPU's, and is started again while its searches have not ended."""
+    database = work / f"{name}.sqlite"
+    database.unlink(missing_ok=True)
+    spent: dict[str, float] = {}
+    used, ended = 0.0, False
+    for mark in MARKS:
+        while not ended and SEARCHING * mark - used > 3.0:
+            before = cpu_seconds()
+            told = _tune(name, database, "--seconds", f"{SEARCHING * mark - used:.0f}", "--workers", "1")
+            used += cpu_seconds() - before
+            ended = all(one["ended"] for one in told["nests"])
+        shutil.copy(database, work / f"{name}-{mark}.sqlite")
+        spent[f"tuned {mark}"] = used
+    return spent
+
+
+def _tune(name: str, database: Path, *options: str) -> Any:
+    command = [sys.executable, "-m", "strop", "tune", f"{__file__}:make", "--threads", "1", "--json"]
+    own = {**os.environ, "TUNA_PROGRAM": name}
+    done = subprocess.run([*command, "--database", str(database), *options], env=own, check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def measure(work: Path, names: list[str]) -> None:
+    """Time what the searches found, with what is left of the marks."""
+    for name in names:
+        spent = _spent(work, name)
+        for mark in MARKS:
+            before = cpu_seconds()
+            seconds = max(mark - spent[f"tuned {mark}"], 10.0)
+            _tune(name, work / f"{name}-{mark}.sqlite", "--seconds", f"{seconds:.0f}", "--measure", "--workers", "1")
+            spent[f"tuned {mark}"] += cpu_seconds() - before
+        (work / f"{name}.json").write_text(json.dumps(spent, indent=1))
+        print(name, {told: round(found, 1) for told, found in spent.items()}, flush=True)
+
+
+def contenders(work: Path, name: str) -> dict[str, list[Program]]:
+    """Programs by what they are called; of several under one name the fastest counts."""
+    programs: dict[str, list[Program]] = {
+        "static": [strop_program(name)],
+        "fast": [strop_program(name, numerics="fast")],
+        "direct": [strop_program(name, numerics="exact")],
+    }
+    for mark in MARKS:
+        programs[f"tuned {mark}"] = [strop_program(name, work / f"{name}-{mark}.sqlite")]
+    try:
+        programs["inductor"] = [inductor_program(name)]
+    except Exception as error:
+        print(f"{name}: inductor is left out: {type(error).__name__}: {error}", file=sys.stderr)
+    for settings in ("favoured", "stock"):
+        for mark in MARKS:
+            for library in sorted((work / "tvm").glob(f"{name}-{settings}*-{mark}-*.so")):
+                programs.setdefault(f"{settings} {mark}", []).append(tvm_program(name, library))
+    return programs
+
+
+def seconds_per_call(programs: dict[Any, Program], inputs: tuple[torch.Tensor, ...], turns: int) -> dict[Any, float]:
+    """The median of each, all in turns, each warmed up by a call before the one that counts."""
+    taken: dict[Any, list[float]] = {told: [] for told in programs}
+    for _ in range(turns):
+        for told, program in programs.items():
+            program(*inputs)
+            start = time.perf_counter()
+            program(*inputs)
+            taken[told].append(time.perf_counter() - start)
+    return {told: statistics.median(times) for told, times in taken.items()}
+
+
+def time_all(work: Path, name: str) -> dict[str, Any]:
+    """Every contender in turns; the CPU seconds that each took come from `prepare`, `measure` and TVM's marks."""
+    module, inputs = model(name)
+    every = contenders(work, name)
+    flat = {(told, i): program for told, several in every.items() for i, program in enumerate(several)}
+    spent = _spent(work, name)
+    with torch.no_grad():
+        wanted = module(*inputs)
+        for (told, _), program in flat.items():
+            error = float((program(*inputs) - wanted).abs().max() / wanted.abs().max())
+            assert error < 1e-4, f"{name}: {told} differs from eager by {error:.1e}"
+        first = seconds_per_call(flat, inputs, 5)
+        fastest = {told: min(range(len(several)), key=lambda i: first[told, i]) for told, several in every.items()}
+        chosen = {told: every[told][i] for told, i in fastest.items()}
+        turns = int(SECONDS / (2 * sum(first[told, i] for told, i in fastest.items())))
+        found = seconds_per_call(chosen, inputs, min(max(turns, TURNS[0]), TURNS[1]))
+    return {
+        told: {
+            "us": 1e6 * seconds,
+            "cpu_seconds": spent.get(told, float(told.rpartition(" ")[2]) if " " in told else 0.0),
         }
-        print(name, {told: round(one["us"], 1) for told, one in found[name].items()}, flush=True)
-    return found
+        for told, seconds in found.items()
+    }
+
+
+# ---- what people see -------------------------------------------------------------------------------------------------
+
+
+def table(found: dict[str, Any]) -> str:
+    """Microseconds with CPU seconds in brackets, and how much longer favoured TVM takes than three of ours."""
+    columns = ["static", "fast", "direct", "tuned 60", "tuned 300", "inductor", "favoured 60", "favoured 300",
+               "stock 60", "stock 300"]  # fmt: skip
+    rows = [f"| | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for name, all_of in found.items():
+        cells = [f"{all_of[told]['us']:,.0f} ({all_of[told]['cpu_seconds']:.1f})" if told in all_of else "–"
+                 for told in columns]  # fmt: skip
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    ours = ["fast", "direct", "tuned"]
+    rows += ["", "| favoured TVM ÷ | " + " | ".join(f"{told} at {mark} s" for mark in MARKS for told in ours) + " |",
+             "| --- |" + " ---: |" * (len(ours) * len(MARKS))]  # fmt: skip
+    for name, all_of in found.items():
+        cells = []
+        for mark in MARKS:
+            for told in ours:
+                theirs, own = (
+                    all_of.get(one) for one in (f"favoured {mark}", f"tuned {mark}" if told == "tuned" else told)
+                )
+                cells.append(f"{theirs['us'] / own['us']:.2f}×" if theirs else "–")
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def plot(found: dict[str, Any], file: Path) -> None:
@@ -168,42 +310,57 @@ def plot(found: dict[str, Any], file: Path) -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(found), figsize=(3.4 * len(found), 3.2), sharey=True)
-    for axis, (name, contenders) in zip(axes, found.items()):
-        best = min(one["us"] for one in contenders.values())
-        for told, one in contenders.items():
-            axis.scatter(one["cpu_seconds"], best / one["us"], label=told.split("-")[0])
-            axis.annotate(told, (one["cpu_seconds"], best / one["us"]), fontsize=6)
+    figure, axes = pyplot.subplots(2, 4, figsize=(14, 6.4), sharey=True)
+    for axis, (name, all_of) in zip(axes.flat, found.items()):
+        best = min(one["us"] for one in all_of.values())
+        for told, one in all_of.items():
+            family = told.split(" ")[0]
+            colour = f"C{('static', 'fast', 'direct', 'tuned', 'inductor', 'favoured', 'stock').index(family)}"
+            axis.scatter(one["cpu_seconds"], best / one["us"], color=colour)
+            axis.annotate(told, (one["cpu_seconds"], best / one["us"]), fontsize=6, color=colour)
         axis.set_xscale("log")
+        axis.set_ylim(0, 1.08)
         axis.set_title(name, fontsize=9)
         axis.set_xlabel("CPU seconds to make it")
-    axes[0].set_ylabel("speed, of the fastest")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("speed, of the fastest")
     figure.tight_layout()
     figure.savefig(file)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Code quality by the CPU seconds that it took to make.")
-    parser.add_argument("step", choices=("prepare", "time", "plot"))
+    parser.add_argument("step", choices=("onnx", "prepare", "measure", "time", "table"))
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--operators", default="linear,conv3x3,conv1x1,depthwise,batched")
+    parser.add_argument("--programs", default=",".join((*OPERATORS, *NETWORKS)))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--svg", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    if given.step != "plot":
+    names = given.programs.split(",")
+    if given.step != "table":
         given.work.mkdir(parents=True, exist_ok=True)
         os.environ["STROP_CACHE"] = str(given.work / "cache")
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(given.work / "inductor")
-    if given.step == "prepare":
-        prepare(given.work, given.seconds)
+        os.environ["TVM_NUM_THREADS"] = "1"
+    if given.step == "onnx":
+        onnx_files(given.work)
+    elif given.step == "prepare":
+        prepare(given.work, names)
+    elif given.step == "measure":
+        measure(given.work, names)
     elif given.step == "time":
-        found = time_all(given.work, given.operators.split(","))
-        if given.json:
-            given.json.write_text(json.dumps(found, indent=1))
+        known = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+        for name in names:
+            known[name] = time_all(given.work, name)
+            print(name, {told: round(one["us"], 1) for told, one in known[name].items()}, flush=True)
+            if given.json:
+                given.json.write_text(json.dumps(known, indent=1))
     else:
-        plot(json.loads(given.json.read_text()), given.svg)
+        found = json.loads(given.json.read_text())
+        print(table(found))
+        if given.svg:
+            plot(found, given.svg)
 
 
 if __name__ == "__main__":

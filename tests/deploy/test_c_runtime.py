@@ -40,6 +40,39 @@ def test_c_computes_what_eager_does(saved, example, tmp_path, name, threads):
     agrees(ran([example, saved(name, threads=threads)], tmp_path, name), name)
 
 
+@pytest.fixture(scope="module")
+def rust_example(tmp_path_factory):
+    """The example program in Rust, with the C runtime as a library."""
+    if shutil.which("rustc") is None:
+        pytest.skip("rustc is not installed")
+    folder = tmp_path_factory.mktemp("rust")
+    linked = ("-L", ".", "-l", "static=strop", "-l", "m", "-D", "warnings", "-o", "example")
+    for command in (
+        ["gcc", "-O2", "-c", RUNTIME / "strop.c"],
+        ["ar", "rcs", "libstrop.a", "strop.o"],
+        ["rustc", "-O", RUNTIME / "example.rs", *linked],
+    ):
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+    return folder / "example"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rust_computes_what_eager_does(saved, rust_example, tmp_path, threads):
+    for name in MODELS:
+        agrees(ran([rust_example, saved(name, threads=threads)], tmp_path, name), name)
+
+
+def test_rust_is_told_why_a_run_fails_or_a_file_is_refused(saved, rust_example, tmp_path):
+    np.full((2, 7), -12).tofile(tmp_path / "x.bin")
+    outside = subprocess.run([rust_example, saved("table"), tmp_path / "x.bin"], capture_output=True, text=True)
+    assert outside.returncode == 1 and "index is out of range" in outside.stderr
+    short = subprocess.run([rust_example, saved("products"), tmp_path / "x.bin"], capture_output=True, text=True)
+    assert short.returncode == 1 and "input 0 takes" in short.stderr
+    missing = subprocess.run([rust_example, tmp_path / "nowhere.strop"], capture_output=True, text=True)
+    assert missing.returncode == 3 and "cannot be read" in missing.stderr
+
+
 def test_an_index_out_of_range_is_told(saved, example, tmp_path):
     np.full((2, 7), -12).tofile(tmp_path / "x.bin")
     result = subprocess.run([example, saved("table"), tmp_path / "x.bin"], capture_output=True, text=True, cwd=tmp_path)

@@ -71,3 +71,23 @@ def test_an_operand_that_two_products_read_in_one_order_is_packed_once():
     assert len(copies) == 1
     for got, expected in zip(run(made, x, y, w), (x @ w.mT, y @ w.mT)):
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def lanes(channels, size):
+    """The vector loops of a 1×1 convolution that is called channels first."""
+    layer = torch.nn.Conv2d(channels, channels, 1, bias=False)
+    made, _ = session(layer, (1, channels, size, size), target="znver5")
+    [call] = made.plan.steps
+    return [one.loop for one in call.passes if str(one).startswith("vectorise")]
+
+
+def test_lanes_lie_along_channels_where_pixels_would_leave_some_idle_and_results_are_transposed_in_registers():
+    assert lanes(512, 14) == ["oc.i"]  # 196 pixels are 12¼ vectors
+
+
+def test_lanes_lie_along_pixels_where_these_fill_their_vectors():
+    assert lanes(512, 16) == ["oh.i"]
+
+
+def test_lanes_lie_along_pixels_where_the_sum_is_too_short_to_pay_for_transposing():
+    assert lanes(32, 14) == ["oh.i"]

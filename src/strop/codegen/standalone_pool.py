@@ -65,6 +65,23 @@ def _futex(target: Target, byte: int, operation: int, value: str, name: str) -> 
     ]
 
 
+def _waiting(target: Target, byte: int, seen: str) -> list[str]:
+    """Blocks that lead from `wait` back to `look`: rounds of spinning, `%spun` so far, then sleep until 32 bits of the
+    state are no longer as they were seen."""
+    return [
+        "wait:",
+        "  %spun.more = add i64 %spun, 1",
+        f"  %long = icmp ugt i64 %spun.more, {_SPINS}",
+        "  br i1 %long, label %sleep, label %idle",
+        "idle:",
+        pause(target)[0],
+        "  br label %look",
+        "sleep:",
+        *_futex(target, byte, _WAIT, seen, "slept"),
+        "  br label %look",
+    ]
+
+
 _SYSCALL = [_word("syscall.at", POOL_SYSCALL), "  %syscall = load ptr, ptr %syscall.at, align 8"]
 
 
@@ -87,16 +104,7 @@ def _worker(target: Target) -> list[str]:
         "  %started = lshr i64 %state, 32",
         "  %same = icmp eq i64 %started, %seen",
         "  br i1 %same, label %wait, label %new",
-        "wait:",
-        "  %spun.more = add i64 %spun, 1",
-        f"  %long = icmp ugt i64 %spun.more, {_SPINS}",
-        "  br i1 %long, label %sleep, label %idle",
-        "idle:",
-        pause(target)[0],
-        "  br label %look",
-        "sleep:",
-        *_futex(target, _STATE_CHANGES, _WAIT, "%seen", "slept"),
-        "  br label %look",
+        *_waiting(target, _STATE_CHANGES, "%seen"),
         "new:",
         f"  %open.bit = and i64 %state, {_OPEN}",
         "  %open = icmp ne i64 %open.bit, 0",
@@ -183,16 +191,7 @@ def _start_team(target: Target) -> list[str]:
         f"  %inside = and i64 %now, {_INSIDE}",
         "  %empty = icmp eq i64 %inside, 0",
         "  br i1 %empty, label %leave, label %wait",
-        "wait:",
-        "  %spun.more = add i64 %spun, 1",
-        f"  %long = icmp ugt i64 %spun.more, {_SPINS}",
-        "  br i1 %long, label %sleep, label %idle",
-        "idle:",
-        pause(target)[0],
-        "  br label %look",
-        "sleep:",
-        *_futex(target, _LAST_LEAVES, _WAIT, "%inside", "slept"),
-        "  br label %look",
+        *_waiting(target, _LAST_LEAVES, "%inside"),
         "leave:",
         "  store atomic i64 0, ptr %busy.at release, align 8",
         "  ret void",

@@ -42,7 +42,7 @@ def unpack_code(tables: ModelTables, data: Any, folder: Path) -> list[Path]:
                 code = bytes(data[program.image : program.image + program.image_bytes])
                 write(f"{_prefix(variant)}_{i}.o", object_file(code, program, machine, _symbols(variant, i)))
         write(f"code_{machine}.c", _table(own).encode())
-    for name in ("strop.h", "strop.c", "example.c"):
+    for name in ("strop.h", "strop.c", "example.c", "example.rs"):
         write(name, (RUNTIME / name).read_bytes())
     return written
 

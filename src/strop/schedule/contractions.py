@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
 
+from strop.codegen.access import FEWEST_TURNED
 from strop.loops.analysis import Contraction, accesses, contraction, fusable, shuffles_within, stride_within
-from strop.loops.index import Quotient, Remainder
+from strop.loops.index import Index, Quotient, Remainder
 from strop.loops.ir import CONSTANT, Load, Loop, Nest, loads
 from strop.loops.passes.blocking import RFactor
 from strop.loops.passes.loop_modes import Unroll, Vectorise
@@ -23,6 +24,8 @@ FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel i
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
 PACKED_AT_EVERY_CALL = 0.01  # of a gather: where two loops are as good otherwise, the one that needs no copy is taken
+SCATTERED_STORE = 16.0  # cycles of a vector whose lanes go to memory one by one
+TURNED_STORE = 4.0  # of one in a square that is transposed in registers: 120 shuffles for 28 vectors on AVX-512
 MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
 
 
@@ -162,13 +165,21 @@ def _vector_loop(recipe: ScheduleBuilder, found: Contraction, lanes: int) -> Loo
                 gathers += 0 if load.buffer.space in CONSTANT else PACKED_AT_EVERY_CALL
             else:
                 gathers += 0.1 if stride is None and shuffles_within(load.offset, loop.var, lanes) else 1
-        scattered = sum(stride_within(s.offset, loop.var, lanes) != 1 for s in found.outputs)
+        stored = sum(_store_cycles(found, s.offset, loop, lanes) for s in found.outputs)
         full = loop.extent / (-(-loop.extent // lanes) * lanes)
-        score = full / (1 + 12 * gathers + 2 * scattered / max(found.depth, 1) * 16)
+        score = full / (1 + 12 * gathers + 2 * stored / max(found.depth, 1))
         if read and score > best_score:
             best_loop, best_score = loop, score
     dots = all(_dot_stride(found, load) for load in found.operands)
     return best_loop if best_score > (0.12 if dots and found.depth >= 2 * lanes else 0.0) else None
+
+
+def _store_cycles(found: Contraction, offset: Index, loop: Loop, lanes: int) -> float:
+    """Cycles that storing a vector of results takes beyond a whole one, whose lanes lie side by side."""
+    if stride_within(offset, loop.var, lanes) == 1:
+        return 0.0
+    rows = (other for other in found.nest.loops if other is not loop and other.extent >= FEWEST_TURNED)
+    return TURNED_STORE if any(offset.coefficient(other.var) == 1 for other in rows) else SCATTERED_STORE
 
 
 def _dot_stride(found: Contraction, load: Load) -> bool:
