@@ -24,12 +24,11 @@ from training_networks import NETWORKS, Training, network
 
 from strop.core.journal import Journal
 from strop.core.options import Options
-from strop.driver.artifact import Artifact
 from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
-from strop.runtime.profile import TimedProgram
-from strop.runtime.step_program import Half, StepMemory, StepProgram, step_graph
+from strop.runtime.profile import TimedStepProgram
+from strop.runtime.step_program import Half, StepMemory, step_graph
 from strop.runtime.thread_count import usable_threads
 from strop.runtime.trainer import allowing_recurrence
 from strop.schedule.program import Plan
@@ -115,7 +114,7 @@ class ProfiledBackend(Backend):
     def __init__(self, options: Options) -> None:
         super().__init__(options, Journal())
         self.build_step = self._timed
-        self.programs: list[tuple[Plan, TimedStep]] = []
+        self.programs: list[tuple[Plan, TimedStepProgram]] = []
 
     def _timed(
         self,
@@ -126,12 +125,12 @@ class ProfiledBackend(Backend):
         options: Options,
         journal: Journal,
         threads: int,
-    ) -> TimedStep:
+    ) -> TimedStepProgram:
         target = target_for(options)
         packed, ordered = step_graph(half, graph, weights, target)
         stages = run_stages(ordered, target, options, journal, usable_threads(threads, journal))
         compiled = generate(stages, target, journal, separate=True)
-        program = TimedStep(compiled, options, packed, memory, last_first=half == "backward")
+        program = TimedStepProgram(compiled, options, packed, memory, last_first=half == "backward")
         self.programs.append((stages.plan, program))
         return program
 
@@ -140,24 +139,13 @@ class ProfiledBackend(Backend):
         found = []
         for number, (plan, program) in enumerate(self.programs):
             idle = statistics.median(program.idle)
-            found.append((statistics.median(program.packing) / 1e3, str(number), "all weights", "pack"))
+            if program.packing:
+                found.append((statistics.median(program.packing) / 1e3, str(number), "all weights", "pack"))
             for one, taken in zip(plan.sequence, program.nanoseconds):
                 what = getattr(one, "target", "") or getattr(getattr(one, "source", None), "note", "")
                 told = f"library: {what}" if hasattr(one, "target") else what
                 found.append((max(statistics.median(taken) - idle, 0) / 1e3, str(number), one.name, told))
         return found
-
-
-class TimedStep(StepProgram, TimedProgram):
-    """Half of a training step that notes how long each of its nests takes, and the packing of its weights."""
-
-    def __init__(
-        self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory, *, last_first: bool
-    ) -> None:
-        super().__init__(compiled, options, params, memory, last_first=last_first)
-        self.packing = [0]
-        if self._prepare is not None:
-            self._prepare = self._timed(self._prepare, self.packing)
 
 
 def profile(name: str, rounds: int, options: Options, limit: int) -> None:

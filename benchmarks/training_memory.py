@@ -79,7 +79,10 @@ def run(model: torch.nn.Module, forward: Any, training: Training) -> None:
 
 def peak(kind: str | int, training: Training) -> int:
     """The most bytes that a step holds at a time, parameters and inputs apart."""
-    model, forward, backend = made(kind, training)
+    return peak_of(*made(kind, training), training)
+
+
+def peak_of(model: torch.nn.Module, forward: Any, backend: MeasuredBackend | None, training: Training) -> int:
     with allowing_recurrence():
         run(model, forward, training)
     run(model, forward, training)

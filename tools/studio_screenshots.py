@@ -28,13 +28,18 @@ def main() -> None:
 
     session = strop.Session.of(given.model, options=strop.Options(threads=1))
     prepare(session)
-    for running in run(session, given.model.rpartition(":")[2]):
-        with launched() as browser:
-            for theme in ("light", "dark"):
-                for width, height in SIZES:
-                    with opened(browser, running.address, color_scheme=theme) as page:
-                        page.set_viewport_size({"width": width, "height": height})
-                        take(page, given.folder, f"{theme}-{width}")
+    step = strop.Session.of(given.model, options=strop.Options(threads=1), training=True)
+    step.check()
+    for half in step.halves.values():
+        half.measure(10)
+    with launched() as browser:
+        for one, taken in ((session, take), (step, take_training)):
+            for running in run(one, given.model.rpartition(":")[2]):
+                for theme in ("light", "dark"):
+                    for width, height in SIZES:
+                        with opened(browser, running.address, color_scheme=theme) as page:
+                            page.set_viewport_size({"width": width, "height": height})
+                            taken(page, given.folder, f"{theme}-{width}")
     print(f"{len(list(given.folder.glob('*.png')))} pictures in {given.folder}")
 
 
@@ -53,7 +58,7 @@ def prepare(session: object) -> None:
 def take(page: object, folder: Path, suffix: str) -> None:
     from studio.browser import VIEWS, settled, show
 
-    for view in VIEWS:
+    for view in VIEWS[:-1]:  # the last is of training steps
         show(page, view)
         page.wait_for_timeout(150)
         page.screenshot(path=folder / f"{view.lower()}-{suffix}.png")
@@ -72,6 +77,19 @@ def take(page: object, folder: Path, suffix: str) -> None:
     page.keyboard.press("?")
     page.screenshot(path=folder / f"keys-{suffix}.png")
     page.keyboard.press("Escape")
+
+
+def take_training(page: object, folder: Path, suffix: str) -> None:
+    from studio.browser import settled, show
+
+    show(page, "Training")
+    page.screenshot(path=folder / f"training-{suffix}.png")
+    page.select_option("#half", "backward")
+    show(page, "Graph")
+    settled(page)
+    page.evaluate("studio.graph().fit()")
+    page.wait_for_timeout(150)
+    page.screenshot(path=folder / f"backward-{suffix}.png")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,13 @@ def convolution(dtype: str, channels: int, size: tuple[int, ...], kernel: tuple[
     return Graph((x,), (weight,), (build.conv(x, weight, padding=padding, groups=groups),))
 
 
+def filter_gradient(dtype: str, channels: int, size: int, groups: int = 1) -> Graph:
+    x, dy = (build.input(i, dtype, (2, channels, size, size), name) for i, name in enumerate(("x", "dy")))
+    attrs = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": groups, "kernel": (3, 3)}
+    made = Type(dtype, (channels, channels // groups, 3, 3))
+    return Graph((x, dy), (), (Node("conv_weight_grad", (x, dy), attrs, (made,), "dw"),))
+
+
 def recurrent(dtype: str, op: str, units: int, ways: int) -> Graph:
     x = build.input(0, dtype, (4, 1, 24), "x")
     states = [build.input(1 + i, dtype, (ways, 1, units), f"s{i}") for i in range(2 if op == "lstm" else 1)]
@@ -56,6 +63,9 @@ GRAPHS: dict[str, Callable[[str], Graph]] = {
     "5×5": lambda dtype: convolution(dtype, 32, (20, 20), (5, 5)),
     "groups": lambda dtype: convolution(dtype, 64, (28, 28), (3, 3), 2),
     "sound": lambda dtype: convolution(dtype, 64, (100,), (3,)),
+    "gradient of few channels": lambda dtype: filter_gradient(dtype, 32, 15),
+    "gradient of many channels": lambda dtype: filter_gradient(dtype, 144, 16),
+    "gradient of groups": lambda dtype: filter_gradient(dtype, 64, 16, 2),
     "lstm": lambda dtype: recurrent(dtype, "lstm", 256, 2),
     "gru": lambda dtype: recurrent(dtype, "gru", 200, 1),
 }
@@ -90,6 +100,9 @@ def test_what_a_machine_would_choose_is_right(name: str, target: str, threads: i
     assert float((got - wanted).abs().max()) <= ERROR * float(wanted.abs().max())
 
 
-@pytest.mark.parametrize("algorithm", ["Winograd", "Strassen", "products of pairs", "24 bits", "one direction after"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["Winograd F", "gradient by Winograd", "Strassen", "products of pairs", "24 bits", "one direction after"],
+)
 def test_every_algorithm_is_among_them(algorithm: str) -> None:
     assert any(algorithm in str(way) for case in choices() for way in chosen(*case))

@@ -175,19 +175,26 @@ def test_a_file_of_something_else(session: Session, tmp_path: Path, name: str) -
     assert refused(tmp_path / "s.json", HOSTILE[name]).code == "STR306"
 
 
+def of_program(**new: Any) -> dict[str, Any]:
+    return {"programs": {"program": new}}
+
+
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "a later format": ({"version": 3}, "STR306"),
+    "a later format": ({"version": 99}, "STR306"),
     "a format that is none": ({"version": [[]]}, "STR306"),
     "a model that is none": ({"model": 7}, "STR306"),
-    "another captured graph": ({"graph": "0"}, "STR306"),
+    "another captured graph": (of_program(graph="0"), "STR306"),
     "options that are none": ({"options": []}, "STR306"),
     "an option of another kind": ({"options": {"threads": "all"}}, "STR001"),
     "a target that is none": ({"options": {"target": 7}}, "STR001"),
     "an unknown target": ({"options": {"target": "abacus"}}, "STR402"),
-    "edits in edits": ({"branches": {"main": [["reset{}"]]}}, "STR306"),
-    "an unknown pass": ({"branches": {"main": ["explode{}"]}}, "STR302"),
-    "a nest that is not there": ({"branches": {"main": ["reset{nest=gone}"]}}, "STR304"),
-    "half a schedule": ({"branches": {"main": ["reset{nest=up.linear} vectorise{nest=up.linear loop=n}"]}}, "STR301"),
+    "edits in edits": (of_program(branches={"main": [["reset{}"]]}), "STR306"),
+    "an unknown pass": (of_program(branches={"main": ["explode{}"]}), "STR302"),
+    "a nest that is not there": (of_program(branches={"main": ["reset{nest=gone}"]}), "STR304"),
+    "half a schedule": (
+        of_program(branches={"main": ["reset{nest=up.linear} vectorise{nest=up.linear loop=n}"]}),
+        "STR301",
+    ),
 }
 
 
@@ -195,14 +202,18 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_file_that_was_changed(session: Session, tmp_path: Path, name: str) -> None:
     change, code = CHANGES[name]
     data = json.loads(text_of(session, tmp_path / "s.json"))
-    assert refused(tmp_path / "s.json", json.dumps({**data, **change})).code == code
+    assert refused(tmp_path / "s.json", changed(data, change)).code == code
+
+
+def changed(data: dict[str, Any], change: dict[str, Any]) -> str:
+    program = {**data["programs"]["program"], **change.get("programs", {}).get("program", {})}
+    return json.dumps({**data, **change, "programs": {"program": program}})
 
 
 def test_what_another_version_has_saved_is_told_with_that_version(session: Session, tmp_path: Path) -> None:
     data = json.loads(text_of(session, tmp_path / "s.json"))
-    problem = refused(
-        tmp_path / "s.json", json.dumps({**data, "strop": "0.0.0", "branches": {"main": ["reset{nest=gone}"]}})
-    )
+    change = {"strop": "0.0.0", **of_program(branches={"main": ["reset{nest=gone}"]})}
+    problem = refused(tmp_path / "s.json", changed(data, change))
     assert "saved by Strop 0.0.0" in problem.help and str(tmp_path / "s.json") in problem.message
 
 

@@ -63,7 +63,8 @@ def test_gradients_through_winograd_are_as_exact_as_those_of_eager() -> None:
     exact(x.double()).square().mean().backward()
     pair = Pair(model)
     pair.step(x)
-    assert "Winograd F(2×2)" in " ".join(event.message for event in pair.journal.of("choice"))
+    choices = " ".join(event.message for event in pair.journal.of("choice"))
+    assert "Winograd F(2×2)" in choices and "gradient by Winograd" in choices
     for (name, mine), theirs, true in zip(model.named_parameters(), pair.twin.parameters(), exact.parameters()):
         assert mine.grad is not None and theirs.grad is not None and true.grad is not None
         found, eager = ((one.grad.double() - true.grad).norm().item() for one in (mine, theirs))
@@ -81,6 +82,7 @@ def test_what_is_not_finite_is_where_eager_has_it_in_spite_of_winograd() -> None
     for (name, mine), theirs in zip(pair.model.named_parameters(), pair.twin.parameters()):
         assert mine.grad is not None and theirs.grad is not None
         assert torch.equal(mine.grad.isfinite(), theirs.grad.isfinite()), name
+    assert "gradient by Winograd" in " ".join(event.message for event in pair.journal.of("choice"))
     assert "computed again" in " ".join(event.message for event in pair.journal.of("fallback"))
 
 

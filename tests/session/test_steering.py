@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -206,16 +207,27 @@ def test_a_script_makes_the_same_code_in_another_process(tmp_path: Path) -> None
     assert out.split() == [session.digest]
 
 
+def with_program(data: dict[str, Any], **new: Any) -> str:
+    """A saved session whose program is another."""
+    return json.dumps({**data, "programs": {"program": {**data["programs"]["program"], **new}}})
+
+
 MUTATIONS = {
     "empty": lambda data: "",
     "no JSON": lambda data: "{",
     "another format": lambda data: json.dumps({**data, "format": "x"}),
     "a later version": lambda data: json.dumps({**data, "version": 99}),
-    "another model": lambda data: json.dumps({**data, "graph": "0" * 64}),
-    "an unknown pass": lambda data: json.dumps({**data, "branches": {"main": ["explode{}"]}}),
-    "a nest that is not there": lambda data: json.dumps({**data, "branches": {"main": ["reset{nest=nothing}"]}}),
+    "another model": lambda data: with_program(data, graph="0" * 64),
+    "an unknown pass": lambda data: with_program(data, branches={"main": ["explode{}"]}),
+    "a nest that is not there": lambda data: with_program(data, branches={"main": ["reset{nest=nothing}"]}),
     "an unknown option": lambda data: json.dumps({**data, "options": {"warp": 9}}),
-    "edits of another kind": lambda data: json.dumps({**data, "branches": {"main": [7]}}),
+    "edits of another kind": lambda data: with_program(data, branches={"main": [7]}),
+    "a branch that is not there": lambda data: with_program(data, branch="nowhere"),
+    "no program": lambda data: json.dumps({**data, "programs": {}}),
+    "the half of another session": lambda data: json.dumps(
+        {**data, "programs": {"forward": data["programs"]["program"]}}
+    ),
+    "training of another kind": lambda data: json.dumps({**data, "training": 1}),
     "threads of another kind": lambda data: json.dumps({**data, "threads": "2"}),
     "something more": lambda data: json.dumps({**data, "run": "import os"}),
 }

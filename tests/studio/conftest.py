@@ -19,5 +19,5 @@ def stand_in(studio: Running) -> StandIn:
     """The session of the studio, as if nothing had been asked of it."""
     session: StandIn = studio.session
     session.cancelled.clear()
-    session.work = StandIn().work
+    session.work, session.checking = StandIn().work, StandIn().checking
     return session

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from strop.runtime.numeric_check import NumericCheck
+from strop.session.views import HistoryStep
 from strop.studio.application import application
 from strop.studio.gate import RequestGate
 from strop.studio.serve import HOST, Server, configuration, listen
@@ -19,6 +21,8 @@ class StandIn:
     def __init__(self) -> None:
         self.training = False
         self.work: Callable[[], str] = lambda: "import strop\n"
+        self.checking: Callable[[], object] = lambda: None
+        self.branches, self.digest = (), "0"
         self.cancelled = threading.Event()
         self.heard: list[Callable[[Any], None]] = []
 
@@ -32,6 +36,13 @@ class StandIn:
 
     def script(self) -> str:
         return self.work()
+
+    def check(self) -> NumericCheck:
+        self.checking()
+        return NumericCheck(())
+
+    def timeline(self) -> tuple[HistoryStep, ...]:
+        return (HistoryStep(0, (), 0, 0.0, None, None),)
 
 
 @dataclass

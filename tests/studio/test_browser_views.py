@@ -14,7 +14,7 @@ from strop.session.views import Edge, ProgramNode, ProgramView
 from strop.studio.drawings import drawn, groups
 from strop.studio.report import write_report
 from strop.studio.workspace import Workspace
-from studio.browser import VIEWS, axe, launched, opened, settled, show, until
+from studio.browser import VIEWS, axe, done, launched, opened, settled, show, total, until
 from studio.running import run
 
 pytestmark = pytest.mark.browser
@@ -82,7 +82,8 @@ def test_nothing_is_cut_off_when_the_window_is_narrow(browser, live, view):
         assert box["height"] > 150 and box["width"] > 400
 
 
-def test_the_report_opens_from_a_file_without_a_network_and_without_errors(browser, report):
+def assert_opens_from_a_file(browser, path, name):
+    """Without a network and without errors, with every view drawn."""
     requests = []
     made = browser.new_context(offline=True)
     page = made.new_page()
@@ -90,15 +91,32 @@ def test_the_report_opens_from_a_file_without_a_network_and_without_errors(brows
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
-    page.goto(report.as_uri())
+    page.goto(path.as_uri())
     page.evaluate("studio.ready")
     for view in VIEWS:
         show(page, view)
+        assert page.inner_text("#view").strip() or page.locator("#view canvas").count(), view
         assert not page.locator("#view .refusal").count(), (view, page.inner_text("#view"))
-    assert page.inner_text("#model") == "mbconv"
+    for half in page.evaluate("studio.state.overview.halves"):
+        page.select_option("#half", half)
+        until(page, "half => studio.state.half === half && studio.state.nodes.length", half)
+    assert page.inner_text("#model") == name
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     made.close()
     assert wrong == []
+
+
+def test_the_report_opens_from_a_file_without_a_network_and_without_errors(browser, report):
+    assert_opens_from_a_file(browser, report, "mbconv")
+
+
+def test_the_report_of_bert_base_is_under_a_megabyte_and_opens_from_a_file(browser, tmp_path):
+    import strop
+
+    session = strop.Session.of("bert_base", options=strop.Options(threads=1))
+    size = write_report(Workspace(session, "bert_base"), tmp_path / "report.html")
+    assert size == (tmp_path / "report.html").stat().st_size < 1_000_000
+    assert_opens_from_a_file(browser, tmp_path / "report.html", "bert_base")
 
 
 def test_the_report_answers_why_not_and_expands_groups(browser, report):
@@ -120,7 +138,7 @@ def test_axe_finds_nothing_on_a_report(browser, report):
         assert {view: rules for view in VIEWS if (rules := (show(page, view), axe(page))[1])} == {}
 
 
-def test_a_training_step_shows_both_halves_and_what_is_stored(browser):
+def test_a_training_step_shows_both_halves_and_what_is_stored(browser, tmp_path):
     import strop
 
     torch.manual_seed(0)
@@ -137,6 +155,11 @@ def test_a_training_step_shows_both_halves_and_what_is_stored(browser):
                 show(page, "Graph")
                 seen[half] = page.evaluate("studio.state.nodes.map(node => node.name)")
             assert seen["forward"] != seen["backward"]
+            page.click("#actions >> text='Measure'")
+            done(page, "measure")
+            assert total(page, "measured") != "–"
+    write_report(Workspace(session, "step"), tmp_path / "step.html")
+    assert_opens_from_a_file(browser, tmp_path / "step.html", "step")
 
 
 def test_five_thousand_operators_pan_within_20_milliseconds_of_cpu(browser, live):

@@ -273,6 +273,53 @@ def test_progress_is_shown_and_cancelled(browser, live):
         assert "agree with eager" in done(page, "check")
 
 
-def test_two_pages_see_one_session(browser, live):
+def test_two_pages_see_each_others_changes(browser, live):
+    _, why = fusible(live.session)
     with opened(browser, live.address) as first, opened(browser, live.address) as second:
-        assert total(first, "moves") == total(second, "moves")
+        before = total(first, "moves")
+        assert total(second, "moves") == before
+        first.evaluate("passes => void studio.act('apply', {passes})", " ".join(map(str, why.enabled_by)))
+        done(first, "apply")
+        until(second, "before => document.querySelector(\"[data-total='moves']\").textContent !== before", before)
+        assert total(second, "moves") == total(first, "moves")
+        assert "another page" in said(second) and second.is_enabled("#do-undo")
+        second.click("#do-undo")
+        done(second, "undo")
+        until(first, "before => document.querySelector(\"[data-total='moves']\").textContent === before", before)
+
+
+def test_another_algorithm_is_chosen_in_the_panel_of_its_nest(browser, live):
+    nest = next(name for name in live.session.nests.names if live.session.algorithms(name))
+    with opened(browser, live.address) as page:
+        page.fill("#search", nest)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#algorithms select")
+        assert page.is_disabled("#algorithms >> text='Use'")
+        way = next(iter(live.session.algorithms(nest)[0].others))
+        page.select_option("#algorithms select", way)
+        page.click("#algorithms >> text='Preview'")
+        page.wait_for_selector("#preview .primary")
+        page.click("#algorithms >> text='Use'")
+        assert "agree with eager" in done(page, "apply")
+        assert f"use={way}" in " ".join(map(str, live.session.edits))
+
+
+def test_names_that_begin_with_a_digit_are_steered_like_others(browser):
+    """As those of an nn.Sequential do: the text of a pass holds them in quotes."""
+    import torch
+    from torch import nn
+
+    import strop
+
+    model = nn.Sequential(nn.Conv2d(8, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1)).eval()
+    session = strop.Session(model, (torch.randn(1, 8, 16, 16),), options=strop.Options(threads=1))
+    fused = session.fusions()[0]
+    for running in run(session, "sequential"):
+        with opened(browser, running.address) as page:
+            edge = {"kind": "edge", "producer": fused.producer, "consumer": fused.consumer}
+            page.select_option("#level", "nests")
+            settled(page)
+            page.evaluate("edge => studio.select(edge)", edge)
+            page.click("text='Keep them apart'")
+            assert "agree with eager" in done(page, "apply")
+            assert len(session.edits) == 1

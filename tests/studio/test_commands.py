@@ -178,3 +178,32 @@ def test_what_a_training_step_stores_can_be_computed_again(training):
     assert done["check"]["ok"]
     after = {one["name"]: one["stored"] for one in commands.stored(training)}
     assert after.get(name) is not before[name]
+
+
+def test_halves_of_a_training_step_are_measured_and_saved(training):
+    for half in ("forward", "backward"):
+        done = as_sent(steering.measure(training, rounds=2, half=half))
+        assert done["state"]["measured_us"] > 0 and done["profile"]["steps"]
+        assert all(step["measured_us"] is not None for step in as_sent(commands.prediction(training, half))["steps"])
+    assert json.loads(steering.save(training)["text"])["training"]
+    assert "training=True" in commands.script(training)["text"]
+
+
+def test_nothing_more_is_done_once_a_request_is_cancelled(workspace):
+    _, passes = edge_to_fuse(workspace)
+    workspace.begin()
+    workspace.cancel()
+    with pytest.raises(Problem, match="STR014"):
+        steering.apply_everywhere(workspace, passes)
+    assert not workspace.session.applied
+    workspace.begin()
+    assert steering.apply_everywhere(workspace, passes)["state"]["edits"] == 1
+
+
+def test_why_not_tells_what_its_pass_would_bring(workspace):
+    edge, passes = edge_to_fuse(workspace)
+    effect = as_sent(commands.why_not(workspace, edge.producer, edge.consumer))["effect"]
+    told = as_sent(commands.preview(workspace, passes))
+    assert effect["bytes_after"] == told["after"]["bytes"] and effect["bytes_before"] == told["before"]["bytes"]
+    assert effect["worse"] == (told["after"]["cycles"] > told["before"]["cycles"])
+    assert ("slower" in effect["told"]) == effect["worse"]

@@ -187,6 +187,27 @@ def test_work_that_waits_is_cancelled_without_stopping_the_one_that_runs(socket,
     assert last["id"] == 1
 
 
+def test_pages_hear_of_what_others_change(studio, socket, stand_in):
+    given = {**studio.cookie, "Origin": studio.origin}
+    with connect(f"ws://127.0.0.1:{studio.port}/session", additional_headers=given) as other:
+        assert alive(other)
+        ask(socket, 1, "check")
+        assert answer(other) == {"changed": "check"}
+        assert answer(socket)["id"] == 1  # who has asked gets an answer
+        ask(socket, 2, "script")
+        assert answer(socket)["id"] == 2
+        assert alive(other, 3)  # who only looks changes nothing
+
+
+def test_a_page_hears_of_what_it_has_cancelled_when_it_has_ended(socket, stand_in):
+    stand_in.checking = lambda: stand_in.cancelled.wait(10)
+    ask(socket, 4, "check")
+    time.sleep(0.1)
+    ask(socket, 5, "cancel", id=4)
+    said = [answer(socket) for _ in range(3)]
+    assert {"changed": "check"} in said and sum(one.get("id") == 4 for one in said) == 1
+
+
 def test_a_page_that_goes_takes_its_work_with_it(studio, stand_in):
     stand_in.work = lambda: str(stand_in.cancelled.wait(10))
     given = {**studio.cookie, "Origin": studio.origin}

@@ -97,7 +97,9 @@ def compile(
                               help="--explain tells what holds each nest there")  # fmt: skip
             _abroad(loaded, options, journal, explain, json or quiet)
             return
-        session = Session(loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=journal)
+        session = Session(
+            loaded.module, loaded.inputs, kwargs=loaded.kwargs, options=options, journal=journal, plan=False
+        )
         summary = session.summary()
         listing = _listing(session) if nests else None
         explained = session.explain() if explain else None

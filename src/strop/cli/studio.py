@@ -73,9 +73,10 @@ def report(
         workspace = _opened(model, shape, threads, training, trust, tell)
         tell("checking")
         workspace.session.check()
-        if measure and not training:
+        if measure:
             tell("measuring")
-            workspace.session.measure(_ROUNDS)
+            for program in workspace.programs:
+                program.measure(_ROUNDS)
         from strop.studio import write_report
 
         written = write_report(workspace, output, tell)

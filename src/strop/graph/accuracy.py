@@ -30,7 +30,7 @@ FAR_FROM_ZERO = 1e-3
 ASK = frozenset((
     "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sign", "floor", "ceil", "floordiv", "truncdiv",
     "mod", "fmod", "atan2", "asin", "acos", "acosh", "atanh", "walk_trees", "attention_backward",
-    "recurrence", "recurrence_backward",
+    "recurrence", "recurrence_backward", "linear_cross_entropy", "linear_cross_entropy_backward",
 ))  # fmt: skip
 #: an absolute error of the operand stays small beside the result, or beside what eager itself gets wrong there
 ABSORB = frozenset((

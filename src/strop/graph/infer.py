@@ -136,23 +136,16 @@ def _unary(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ..
     return (x.type,)
 
 
-@_infers("isnan", "isinf")
-def _question(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
-    (x,) = inputs
-    return (Type("bool", x.shape),)
-
-
 @_infers(*BINARY)
 def _binary(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     a, b = inputs
     return (Type(_same_dtype(inputs), broadcast(a.shape, b.shape)),)
 
 
-@_infers(*COMPARE)
-def _compare(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
-    a, b = inputs
+@_infers(*COMPARE, "isnan", "isinf")
+def _question(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
     _same_dtype(inputs)
-    return (Type("bool", broadcast(a.shape, b.shape)),)
+    return (Type("bool", broadcast(*(one.shape for one in inputs))),)
 
 
 @_infers("where")
@@ -403,6 +396,16 @@ def _attention_backward(inputs: Sequence[Node], attrs: Attrs, given: Given) -> t
     _need(dout.type == out.type == made[0], f"{dout.type} and {out.type} are not results of attention, {made[0]}")
     _need(logsumexp.type == made[1], f"{logsumexp.type} are not the rows of {made[0]}")
     return (q.type, k.type, v.type)
+
+
+@_infers("linear_cross_entropy", "linear_cross_entropy_backward")
+def _linear_cross_entropy(inputs: Sequence[Node], attrs: Attrs, given: Given) -> tuple[Type, ...]:
+    x, weight, labels = inputs[:3]
+    _need(x.shape == (*labels.shape, weight.shape[1]), f"{x.type} has no row for each of {labels.type}")
+    number, row = (Type(_same_dtype((x, weight)), shape) for shape in ((), labels.shape))
+    each = {"x": x.type, "weight": weight.type, "bias": Type(x.dtype, weight.shape[:1])}
+    gradients = (each[name] for name in attrs["gradients"])
+    return (number, number, row, *gradients) if "mean" in attrs else tuple(gradients)
 
 
 @_infers("lstm", "gru", "rnn")

@@ -12,22 +12,54 @@ halves and are not kept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node
 from strop.graph.verify import verify as verify_graph
 
+Half = Literal["forward", "backward"]
 #: operators whose values are there, or made of nothing, in either half
 LEAVES = frozenset(("input", "param", "constant", "full", "arange"))
 
 
 @dataclass(frozen=True)
+class LinearLoss:
+    """A cross-entropy of the rows of a linear layer, whose logits need not exist all at once; or why they have to."""
+
+    rows: int = 0
+    width: int = 0
+    words: int = 0
+    item_bytes: int = 4
+    gradients: tuple[str, ...] = ()  # those that backward wants, of x, weight and bias
+    why: str = ""
+
+    @property
+    def logits_bytes(self) -> int:
+        return self.rows * self.words * self.item_bytes
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.words * self.width * self.item_bytes
+
+
+@dataclass(frozen=True)
+class LossBlocks:
+    """How many rows of logits exist at a time, and which half computes the gradients of the linear layer: forward, up
+    to the factor that comes from above, or backward, which computes the logits once more."""
+
+    rows: int
+    gradients: Half = "forward"
+
+
+@dataclass(frozen=True)
 class JointGraph:
     """One graph of both halves. Names tell which values may be kept, which are random draws, which are never computed
-    again, and which inputs forward writes to: backward cannot compute anything from what they held before."""
+    again, and which inputs forward writes to: backward cannot compute anything from what they held before. `losses` are
+    cross-entropies by the names of their logits, `blocks` those of them whose logits are taken in blocks of rows."""
 
     graph: Graph
     results: int
@@ -36,6 +68,8 @@ class JointGraph:
     drawn: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    losses: Mapping[str, LinearLoss] = field(default_factory=dict)
+    blocks: Mapping[str, LossBlocks] = field(default_factory=dict)
 
     @staticmethod
     def of(

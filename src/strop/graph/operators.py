@@ -110,6 +110,14 @@ OTHER = {
                          "of each row's exponentials [...,L]); 0 where a row attends to nothing",
     "attention_backward": "inputs (dout, q, k, v, out, logsumexp[, mask]), the last three as attention_forward has "
                           "them: attrs scale, causal; results (dq, dk, dv)",
+    "linear_cross_entropy": "inputs (x[R,K], weight[N,K], labels[R][, bias[N]]): the cross-entropy of the rows of "
+                            "linear(x, weight, bias), whose logits exist `rows` rows at a time; attrs mean (or sum) "
+                            "over the rows whose label is not ignore_index, rows, gradients (of 'x', 'weight', 'bias');"
+                            " results (loss, the number of those rows, the logarithm of the sum of each row's "
+                            "exponentials [R], the gradients)",
+    "linear_cross_entropy_backward": "inputs (x, weight, labels, logarithms of linear_cross_entropy, scale[][, bias]): "
+                                     "attrs ignore_index, rows, gradients; results: these, of the sum over rows times "
+                                     "the scale",
     "lstm": "inputs (x, h0, c0, then per layer and direction w_ih, w_hh[, b_ih, b_hh]): attrs layers, bidirectional, "
             "batch_first, has_bias; results (out, h, c)",
     "byte_lstm": "inputs (x[T,B,4H], h0[B,H], c0[B,H], weight i32[4H,H/4], sums i32[4H], scale f32[4H]): the input's "

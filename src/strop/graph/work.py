@@ -35,6 +35,9 @@ def multiply_adds(node: Node) -> int:
         return 2 * inputs[0].size * inputs[1].shape[-2]
     if kind in ("attention_backward", "_scaled_dot_product_flash_attention_for_cpu_backward"):
         return 5 * inputs[1].size * inputs[2].shape[-2]
+    if kind in ("linear_cross_entropy", "linear_cross_entropy_backward"):
+        products = 1 + len({"x", "weight"}.intersection(node.attrs["gradients"]))
+        return products * inputs[0].shape[0] * inputs[1].size
     if kind in _RECURRENT:
         return prod(inputs[0].shape[:-1]) * sum(t.size for t in inputs[1:] if t.rank == 2)
     if kind in ("recurrence", "recurrence_backward"):

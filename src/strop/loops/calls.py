@@ -10,7 +10,7 @@ from typing import Union
 from strop.core.memoize import remembered
 from strop.core.passes import Pass
 from strop.graph.ir import NOWHERE
-from strop.loops.ir import Buffer, Nest, rename
+from strop.loops.ir import Buffer, Nest, rename, shared
 from strop.loops.lowered import LibraryCall
 
 
@@ -23,6 +23,9 @@ class Call:
     actual: Mapping[Buffer, Buffer]
     source: Nest
     passes: tuple[Pass, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.nest))
 
     @property
     def touched(self) -> tuple[Buffer, ...]:
@@ -49,7 +52,7 @@ def canonicalise(nest: Nest) -> tuple[Nest, Mapping[Buffer, Buffer]]:
         taken.add(name)
         scratch[held] = replace(held, name=name)
     plain = replace(_anonymous(rename(nest, {**new, **scratch}, number=True), scratch), name="k")
-    return plain, {short: b for b, short in new.items()}
+    return shared(plain), {short: b for b, short in new.items()}
 
 
 def _anonymous(nest: Nest, scratch: Mapping[Buffer, Buffer]) -> Nest:

@@ -22,6 +22,7 @@ from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, UnknownExtent, symbols
+from strop.core.memoize import remembered
 from strop.draw.notebook import text_html
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
@@ -395,6 +396,16 @@ class Nest:
     def _repr_html_(self) -> str:
         """The nest as a notebook shows it."""
         return text_html(str(self))
+
+
+def shared(nest: Nest) -> Nest:
+    """One object for all nests that are equal and compute the same nodes: tables find it without comparing them."""
+    return _first_of(nest, tuple(store.nodes for store in nest.stores))
+
+
+@remembered(maxsize=16384)
+def _first_of(nest: Nest, nodes: tuple[tuple[str, ...], ...]) -> Nest:
+    return nest
 
 
 def watches(nest: Nest) -> bool:

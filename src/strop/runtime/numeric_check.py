@@ -75,7 +75,7 @@ class References:
         """Compare a module that has the model's parameters. Buffers, gradients and the random generator are as they
         were afterwards."""
         eager, exact = self._references()
-        ours = self._run(module, self.inputs, self.kwargs)
+        ours = self.run(module)
         if len(ours) != len(eager):
             told = f"{len(ours)} results where {len(eager)} are expected"
             return NumericCheck((OutputCheck("results", "", float("inf"), 0.0, False, told),))
@@ -87,6 +87,10 @@ class References:
                 if isinstance(b, Tensor)
             )
         )
+
+    def run(self, module: nn.Module) -> list[Any]:
+        """What a module computes on the inputs: outputs and, of a training step, gradients. It is as it was then."""
+        return self._run(module, self.inputs, self.kwargs)
 
     def _names(self, count: int) -> list[str]:
         learning = [name for name, p in self.model.named_parameters() if p.requires_grad] if self.training else []

@@ -24,6 +24,7 @@ from strop.loops.lowered import LibraryCall
 from strop.loops.volume import flop, volume
 from strop.runtime.frames import Arenas
 from strop.runtime.program import NativeProgram
+from strop.runtime.step_program import StepMemory, StepProgram
 from strop.schedule.program import Plan
 from strop.schedule.window_chain import InterleavedCalls
 
@@ -132,6 +133,7 @@ class TimedProgram(NativeProgram):
         self.clock = time.thread_time_ns if compiled.threads == 1 else time.perf_counter_ns
         self.nanoseconds: list[list[int]] = [[] for _ in compiled.steps]
         self.idle: list[int] = []
+        self.packing: list[int] = []  # of weights, where every call packs them
         self._steps = [self._timed(self._step(s), taken) for s, taken in zip(compiled.steps, self.nanoseconds)]
         self._steps += [self._timed(self._step(NativeStep(IDLE)), self.idle)] * _IDLE_CALLS
 
@@ -146,8 +148,19 @@ class TimedProgram(NativeProgram):
         return timed
 
     def forget(self) -> None:
-        for taken in (self.idle, *self.nanoseconds):
+        for taken in (self.idle, self.packing, *self.nanoseconds):
             taken.clear()
+
+
+class TimedStepProgram(StepProgram, TimedProgram):
+    """Half of a training step that notes how long each of its steps takes, and the packing of its weights."""
+
+    def __init__(
+        self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory, *, last_first: bool
+    ) -> None:
+        super().__init__(compiled, options, params, memory, last_first=last_first)
+        if self._prepare is not None:
+            self._prepare = self._timed(self._prepare, self.packing)
 
 
 def profile(
@@ -173,8 +186,11 @@ def profile(
                 whole.append(timed.clock() - start)
     idle = statistics.median(timed.idle)
     medians = [max(statistics.median(taken) - idle, 0.0) / 1e3 for taken in timed.nanoseconds]
-    total = sum(medians) or 1.0
+    packing = statistics.median(timed.packing) / 1e3 if timed.packing else 0.0
+    total = sum(medians) + packing or 1.0
     rows = [_row(step, planned, taken, taken / total) for step, taken in zip(planned.sequence, medians)]
+    if timed.packing:
+        rows.insert(0, ProfileRow("all weights", "pack", "", packing, packing / total, 0, 0, 0))
     return Profile(tuple(rows), statistics.median(whole) / 1e3, rounds)
 
 

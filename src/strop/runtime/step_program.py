@@ -154,13 +154,16 @@ def last_first(graph: Graph) -> Graph:
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:
     """The weights that a program packs at every call.
 
-    A product that reads a weight along its rows (`matmul(dy, weight)`, a backward's) reads it as it is, unless the
-    weight is far larger than L2: on Zen 5 that takes as long as with a packed weight of 2.4 MB, and 1.5 times as long
-    with one of 39 MB, of which packing takes a sixth.
+    A product that reads a weight along its rows (`matmul(dy, weight)`, a backward's, or that of a 1×1 convolution)
+    reads it as it is, unless the weight is far larger than L2: on Zen 5 that takes as long as with a packed weight of
+    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large
+    vocabulary's is packed in the arena, for its loss alone.
     """
     found = []
     for place in weights:
         node = graph.inputs[place]
+        if any(user.op.startswith("linear_cross_entropy") for user in graph.users[node]):
+            continue
         as_it_is = all(_reads_rows(user, node) for user in graph.users[node]) and node.type.bytes <= 4 * target.l2
         if graph.users[node] and node not in graph.roots and not as_it_is:
             found.append(place)
@@ -168,7 +171,11 @@ def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[
 
 
 def _reads_rows(user: Node, weight: Node) -> bool:
-    return user.op == "matmul" and user.inputs[1] is weight and user.inputs[0] is not weight
+    if user.inputs[0] is weight or len(user.inputs) < 2 or user.inputs[1] is not weight:
+        return False
+    if user.op == "conv":
+        return bool(user.attrs["transposed"]) and user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
+    return user.op == "matmul"
 
 
 def with_params(graph: Graph, places: Sequence[int]) -> Graph:

@@ -21,7 +21,15 @@ from torch.utils import _pytree as pytree
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.driver.pipeline import target_for
-from strop.frontend.torch.joint import early_nodes, is_plain, joint_from_fx, kept_nodes, lost_inputs, without_idle_draws
+from strop.frontend.torch.joint import (
+    early_nodes,
+    is_plain,
+    joint_from_fx,
+    kept_nodes,
+    lost_inputs,
+    with_blocks,
+    without_idle_draws,
+)
 from strop.graph.images import (
     from_channels_last,
     images,
@@ -35,6 +43,7 @@ from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
 from strop.runtime.outputs import Alias, Computed, Output
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced, refusal
 from strop.runtime.step_program import Half, StepMemory
+from strop.schedule.choose_loss_blocks import of_losses, plan_losses
 from strop.schedule.rematerialization import plan_partition
 
 if TYPE_CHECKING:
@@ -98,8 +107,11 @@ class TrainingGraphs:
         options, journal = self.owner.options, self.owner.journal
         joint.graph.eliminate_dead_code()
         conversion = joint_from_fx(joint, self.results)
-        edits = Pass.parse_all(options.partition)
-        made, _ = plan_partition(conversion.joint, target_for(options), options.memory, journal, edits)
+        target = target_for(options)
+        on_losses, edits = of_losses(Pass.parse_all(options.partition))
+        blocked, _ = plan_losses(conversion.joint, target, options.memory, journal, on_losses)
+        conversion = with_blocks(conversion, joint, self.results, blocked)
+        made, _ = plan_partition(conversion.joint, target, options.memory, journal, edits)
         self.joint = made
         kept = kept_nodes(conversion, joint, made.handed_over)
         sizes = [node for node in early_nodes(joint) if isinstance(node.meta.get("val"), SymInt)]

@@ -11,6 +11,7 @@ from math import gcd, lcm
 import numpy as np
 import numpy.typing as npt
 
+from strop.core.memoize import remembered
 from strop.loops.calls import Call
 from strop.loops.index import Atom, Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import CONSTANT, Buffer, Loop, Nest, Store, loads
@@ -203,20 +204,23 @@ def _ranged(nest: Nest, name: str, pieces: Iterator[LoopPiece]) -> Nest:
     return replace(nest, loops=tuple(loops), body=body)
 
 
-def ranged_loops(call: Call) -> Iterator[RangedLoop]:
+@remembered(maxsize=4096)
+def ranged_loops(call: Call) -> tuple[RangedLoop, ...]:
     """Over every loop of a call that may run a part at a time: parallel, and around all that it does."""
     nest = call.nest
     if any(loop.kind == "sequential" for loop in nest.all_loops) or set(nest.reads) & set(nest.writes):
-        return
+        return ()
     if any(store.reduce for store in nest.stores if store.target in nest.writes):
-        return
+        return ()
+    made = []
     for name in dict.fromkeys(loop.name for loop in nest.all_loops if loop.kind == "parallel" and loop.extent > 1):
         found = list(_loops(nest, name))
         whole = sum(len(owner.stores) for owner, _ in found) == len(nest.stores)
         if whole and all(loop.kind == "parallel" and loop.mode in ("serial", "threads") for _, loop in found):
             pieces = _pieces(found, nest.writes)
             if sum(piece.var.extent for piece in pieces) <= MOST_STEPS:
-                yield RangedLoop(call, name, pieces)
+                made.append(RangedLoop(call, name, pieces))
+    return tuple(made)
 
 
 def _loops(nest: Nest, name: str) -> Iterator[tuple[Nest, Loop]]:

@@ -24,6 +24,7 @@ from strop.schedule.choose_int24_weights import Int24Product, choose_int24_row, 
 from strop.schedule.choose_strassen import Strassen, choose_strassen
 from strop.schedule.choose_winograd import Winograd, choose_winograd
 from strop.schedule.choose_winograd_inner_product import WinogradInnerProduct, choose_winograd_inner_product
+from strop.schedule.choose_winograd_weight_gradient import WinogradGradient, choose_winograd_gradient
 from strop.target.description import Target
 
 
@@ -55,10 +56,13 @@ class RecurrentAlgorithm:
         return "; ".join([*found, *(["one direction after the other"] if self.apart else [])])
 
 
-Algorithm = Winograd | Strassen | WinogradInnerProduct | Int24Product | RecurrentAlgorithm | DirectTransposed
+Algorithm = (
+    Winograd | WinogradGradient | Strassen | WinogradInnerProduct | Int24Product | RecurrentAlgorithm | DirectTransposed
+)
 #: what algorithms, and what is inside of some, are called in the text of passes
 KINDS: dict[str, type[Any]] = {
     "winograd": Winograd,
+    "winogradgradient": WinogradGradient,
     "strassen": Strassen,
     "pairs": WinogradInnerProduct,
     "compactproduct": Int24Product,
@@ -74,6 +78,7 @@ def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int) 
         return {}
     weights = _weights(graph)
     found: dict[str, Algorithm | None] = {"winograd": choose_winograd(node, target, threads, weights, always=True)}
+    found["winogradgradient"] = choose_winograd_gradient(node, target, always=True)
     if not _at_the_border(node, graph):
         found["pairs"] = choose_winograd_inner_product(node, target, threads, always=True)
         found["strassen"] = choose_strassen(node, target, threads, always=True)
@@ -118,7 +123,9 @@ def choose_algorithms(
         chosen: Algorithm | None = None
         if options.use("winograd") != "never":
             small = options.use("winograd") == "small"
-            chosen = choose_winograd(node, target, threads, weights, small=small)
+            chosen = choose_winograd(node, target, threads, weights, small=small) or choose_winograd_gradient(
+                node, target
+            )
         if chosen is not None and node in asked:
             if journal is not None:
                 journal.add("refusal", node.name, f"{chosen}: it is computed directly, as {asked[node].why}")

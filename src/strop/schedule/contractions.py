@@ -23,6 +23,7 @@ from strop.target.description import Target
 FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
+PACKED_AT_EVERY_CALL = 0.01  # of a gather: where two loops are as good otherwise, the one that needs no copy is taken
 SCATTERED_STORE = 16.0  # cycles of a vector whose lanes go to memory one by one
 TURNED_STORE = 4.0  # of one in a square that is transposed in registers: 120 shuffles for 28 vectors on AVX-512
 MOST_WRITTEN_OUT = 32  # statements of a step, of several sums side by side
@@ -158,7 +159,11 @@ def _vector_loop(recipe: ScheduleBuilder, found: Contraction, lanes: int) -> Loo
             if stride == 0:
                 continue
             read = True
-            if stride != 1 and not worth_packing(recipe, found, load, loop):
+            if stride == 1:
+                continue
+            if worth_packing(recipe, found, load, loop):
+                gathers += 0 if load.buffer.space in CONSTANT else PACKED_AT_EVERY_CALL
+            else:
                 gathers += 0.1 if stride is None and shuffles_within(load.offset, loop.var, lanes) else 1
         stored = sum(_store_cycles(found, s.offset, loop, lanes) for s in found.outputs)
         full = loop.extent / (-(-loop.extent // lanes) * lanes)

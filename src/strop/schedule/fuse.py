@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from strop.core.dtypes import BYTES
 from strop.core.journal import Journal
+from strop.core.memoize import remembered
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.ir import Apply, Buffer, Expr, Load, Nest, Store, loads
 from strop.loops.lowered import LibraryCall, Lowered, Step
@@ -202,6 +203,7 @@ def _worth_repeating(producer: Nest) -> Verdict:
     return no("parameters alone decide it: it is computed once, before any call", needs="nothing: no call computes it")
 
 
+@remembered(maxsize=4096)
 def _worth_inlining(producer: Nest, consumer: Step, readers: int) -> Verdict:
     """Whether computing a nest wherever its result is read costs less than reading and writing it."""
     if isinstance(consumer, LibraryCall):

@@ -112,11 +112,8 @@ class _LayoutSearch:
 
     def cycles(self, nest: Nest, inside: int, outside: int, sides: _Tensors) -> float:
         """A nest whose contraction reads one layout and whose results lie in another."""
-        kinds = (
-            dict.fromkeys(self.wanted, LAST)
-            | dict.fromkeys(sides.outside, outside)
-            | dict.fromkeys(sides.inside, inside)
-        )
+        kinds = {b: LAST for b in (*nest.reads, *nest.writes) if b in self.layouts}
+        kinds |= dict.fromkeys(sides.outside, outside) | dict.fromkeys(sides.inside, inside)
         found = self.price(relayout(nest, {b: self._laid(b, kind) for b, kind in kinds.items()}))
         return found * (1.0 + BLOCKS_MUST_SAVE * (inside + outside) / 2)
 

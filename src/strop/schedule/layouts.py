@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from strop.core.journal import Journal
+from strop.core.memoize import remembered
 from strop.core.options import Layouts
 from strop.core.passes import Pass
 from strop.loops.analysis import contraction
@@ -59,40 +60,58 @@ def _to_lay_out(
     steps: Sequence[Step], given: Collection[str] = (), last: Collection[str] = ()
 ) -> tuple[set[Buffer], list[BorderCopy]]:
     """The tensors that get layouts, and the copies at the border that some of them need."""
-    nests = [step for step in steps if isinstance(step, Nest)]
     groups = _Groups()
     windowed: set[Buffer] = set()
     channels = channel_dims(steps, last)
-
-    def space(buffer: Buffer, index: tuple[Index, ...]) -> tuple[Index, ...]:
-        channel = channels.get(buffer, 1)
-        return tuple(part for dim, part in enumerate(index) if dim not in (0, channel))
-
-    for nest in nests:
-        inner = [loop.var for loop in nest.all_loops if loop.kind == "reduce"]
-        touched: list[tuple[Buffer, tuple[Index, ...]]] = []
-        for store in nest.stores:
-            touched += [(load.buffer, load.index) for load in loads(store)]
-            touched.append((store.target, store.index))
-        spatial = [(b, i) for b, i in touched if b.space in ("arena", "input", "output") and 3 <= len(b.shape) <= 5]
-        written = [space(store.target, store.index) for store in nest.stores if store.target.space != "scratch"]
-        for buffer, index in spatial:
-            here = space(buffer, index)
-            if any(_window(here, other, inner) for other in written if len(other) == len(here)):
-                windowed.add(buffer)
-        if any(isinstance(item, Nest) for item in nest.body):
-            windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in dict(spatial))
-            tiled = _read_in_tiles(nest) | (_read_in_rows(nest) if contraction(nest) is None else set())
-            if tiled := tiled & dict(spatial).keys():
-                windowed |= tiled | {b for b in nest.writes if b in dict(spatial)}
-        for (a, i), (b, j) in pairwise(spatial):
-            if len(a.shape) == len(b.shape) and _aligned(space(a, i), space(b, j)):
-                groups.join(a, b)
+    for nest in (step for step in steps if isinstance(step, Nest)):
+        moved = tuple((b, channels[b]) for b in (*nest.reads, *nest.writes) if b in channels)
+        found, together = _walked(nest, moved)
+        windowed |= found
+        for a, b in together:
+            groups.join(a, b)
     fixed = {b for step in steps if isinstance(step, LibraryCall) for b in (*step.inputs, *step.outputs)}
     fixed |= {b for b in _buffers(steps) if b.name in given}
     # nothing ever writes an empty tensor, so nothing would write the zeros around it
     wanted = {b for b in groups.members(windowed) if b not in fixed and b.size}
     return wanted, _border_copies(steps, wanted, windowed)
+
+
+@remembered(maxsize=4096)
+def _walked(
+    nest: Nest, channels: tuple[tuple[Buffer, int], ...]
+) -> tuple[frozenset[Buffer], tuple[tuple[Buffer, Buffer], ...]]:
+    """The tensors over which windows of a nest move, and pairs that it walks over together. `channels` has those whose
+    channels are not in dimension 1."""
+    dims = dict(channels)
+
+    def space(buffer: Buffer, index: tuple[Index, ...]) -> tuple[Index, ...]:
+        channel = dims.get(buffer, 1)
+        return tuple(part for dim, part in enumerate(index) if dim not in (0, channel))
+
+    inner = [loop.var for loop in nest.all_loops if loop.kind == "reduce"]
+    touched: list[tuple[Buffer, tuple[Index, ...]]] = []
+    for store in nest.stores:
+        touched += [(load.buffer, load.index) for load in loads(store)]
+        touched.append((store.target, store.index))
+    spatial = [(b, i) for b, i in touched if b.space in ("arena", "input", "output") and 3 <= len(b.shape) <= 5]
+    known = {b for b, _ in spatial}
+    written = [space(store.target, store.index) for store in nest.stores if store.target.space != "scratch"]
+    windowed: set[Buffer] = set()
+    for buffer, index in spatial:
+        here = space(buffer, index)
+        if any(_window(here, other, inner) for other in written if len(other) == len(here)):
+            windowed.add(buffer)
+    if any(isinstance(item, Nest) for item in nest.body):
+        windowed.update(load.buffer for load in _over_the_edge(nest) if load.buffer in known)
+        tiled = _read_in_tiles(nest) | (_read_in_rows(nest) if contraction(nest) is None else set())
+        if tiled := tiled & known:
+            windowed |= tiled | {b for b in nest.writes if b in known}
+    together = [
+        (a, b)
+        for (a, i), (b, j) in pairwise(spatial)
+        if len(a.shape) == len(b.shape) and _aligned(space(a, i), space(b, j))
+    ]
+    return frozenset(windowed), tuple(dict.fromkeys(together))
 
 
 def channel_dims(steps: Sequence[Step], last: Collection[str] = ()) -> dict[Buffer, int]:
@@ -104,10 +123,8 @@ def channel_dims(steps: Sequence[Step], last: Collection[str] = ()) -> dict[Buff
     """
     moved: dict[Buffer, set[int]] = {}
     for nest in (step for step in steps if isinstance(step, Nest)):
-        inner = {loop.var for loop in nest.all_loops if loop.kind == "reduce"}
-        for load in (load for store in nest.stores for load in loads(store)):
-            if 3 <= len(load.buffer.shape) <= 5:
-                moved.setdefault(load.buffer, set()).update(_moving(load, inner))
+        for buffer, dims in _moving_dims(nest).items():
+            moved.setdefault(buffer, set()).update(dims)
     found = {}
     for buffer, dims in moved.items():
         still = [dim for dim in range(1, len(buffer.shape)) if dim not in dims]
@@ -115,6 +132,17 @@ def channel_dims(steps: Sequence[Step], last: Collection[str] = ()) -> dict[Buff
             found[buffer] = still[0]
     kept = (b for b in _buffers(steps) if b.name.removesuffix(INSIDE) in last and len(b.shape) >= 3)
     return {**found, **{buffer: len(buffer.shape) - 1 for buffer in kept}}
+
+
+@remembered(maxsize=4096)
+def _moving_dims(nest: Nest) -> Mapping[Buffer, set[int]]:
+    """Of every image that a nest reads, the dimensions along which windows move."""
+    inner = {loop.var for loop in nest.all_loops if loop.kind == "reduce"}
+    found: dict[Buffer, set[int]] = {}
+    for load in (load for store in nest.stores for load in loads(store)):
+        if 3 <= len(load.buffer.shape) <= 5:
+            found.setdefault(load.buffer, set()).update(_moving(load, inner))
+    return found
 
 
 def _moving(load: Load, inner: set[Var]) -> set[int]:

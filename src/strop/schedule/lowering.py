@@ -63,8 +63,9 @@ class LoweringPass(Pass, abstract=True):
 class ChooseAlgorithm(LoweringPass, name="algorithm"):
     """a node that is computed by the sums that define it  →  the same by another algorithm
 
-    `use` is one of `winograd`, `strassen`, `pairs`, `compactproduct`, `recurrent`, `plain`, or `direct` for the sums as
-    they are defined. `how` holds the algorithm's numbers (tile, strip, block …); without it, the best are taken.
+    `use` is one of `winograd`, `winogradgradient`, `strassen`, `pairs`, `compactproduct`, `recurrent`, `plain`, or
+    `direct` for the sums as they are defined. `how` holds the algorithm's numbers (tile, strip, block …); without it,
+    the best are taken.
     """
 
     node: str

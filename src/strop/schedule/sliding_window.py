@@ -210,7 +210,7 @@ class _Finder:
         self.steps, self.target, self.threads = steps, target, threads
         self.users: dict[Buffer, list[int]] = {}
         self.edged: dict[Buffer, int] = {}
-        self._walks: dict[int, list[RangedLoop]] = {}
+        self._walks: dict[int, tuple[RangedLoop, ...]] = {}
         for at, step in enumerate(steps):
             touched = (*step.inputs, *step.outputs) if isinstance(step, LibraryCall) else step.touched
             if isinstance(step, Call) and _clears(step):
@@ -219,10 +219,10 @@ class _Finder:
             for buffer in dict.fromkeys(touched):
                 self.users.setdefault(buffer, []).append(at)
 
-    def walks(self, at: int) -> list[RangedLoop]:
+    def walks(self, at: int) -> tuple[RangedLoop, ...]:
         if at not in self._walks:
             step = self.steps[at]
-            self._walks[at] = list(ranged_loops(step)) if isinstance(step, Call) else []
+            self._walks[at] = ranged_loops(step) if isinstance(step, Call) else ()
         return self._walks[at]
 
     def chains(self, at: int) -> Iterator[tuple[ChosenWindow, list[Call]]]:

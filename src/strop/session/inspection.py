@@ -21,6 +21,7 @@ from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.volume import flop, volume
 from strop.runtime.profile import Profile
 from strop.schedule.explain import closely, what_holds
+from strop.schedule.lowering import ChooseAlgorithm, kind_of
 from strop.schedule.program import Plan
 from strop.session.nest_code import NestCodes
 from strop.session.nests import Nests, readable
@@ -30,8 +31,10 @@ from strop.session.provenance import Provenance
 from strop.session.traffic import Transfers
 from strop.session.views import (
     VIEW_LEVELS,
+    AlgorithmChoice,
     Edge,
     Fusion,
+    FusionEffect,
     Lifetime,
     Links,
     MemoryView,
@@ -52,6 +55,7 @@ class Insides:
 
     def __init__(self, stages: Stages, edits: tuple[Pass, ...], target: Target, prices: Prices, far: Transfers) -> None:
         self.stages, self.edits, self.target, self.prices, self.transfers = stages, edits, target, prices, far
+        self.effects: dict[tuple[Pass, ...], FusionEffect] = {}
 
     @cached_property
     def links(self) -> Provenance:
@@ -170,6 +174,23 @@ class Inspection:
         """Why two neighbours (nodes, nests, or steps of the plan) are not one nest, what that would need, and the pass
         that would make one of them where there is one. Also says where they are one."""
         return self._insides.fusion.why_not(a, b)
+
+    def algorithms(self, at: str) -> tuple[AlgorithmChoice, ...]:
+        """How a node, or the nodes of a nest, are computed, and how else they could be; those that there is one way for
+        are left out, and those that the library computes."""
+        choices, links = self.stages.programs["choose algorithms"].choices, self._insides.links
+        call = links.calls.get(at)
+        names = [at, *(links.nodes_of(call) if call is not None else ())]
+        found = []
+        for name in dict.fromkeys(name for name in names if choices.node(name) is not None):
+            if name in choices.library:
+                continue
+            one = choices.algorithms.get(name)
+            chosen = kind_of(one) if one is not None else "direct"
+            ways = [way for way in ("direct", *choices.possible(name)) if way != chosen]
+            if ways and (one is not None or ways != ["direct"]):
+                found.append(AlgorithmChoice(name, chosen, {way: ChooseAlgorithm(name, way) for way in ways}))
+        return tuple(found)
 
     # ---- code ----
 

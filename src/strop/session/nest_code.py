@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from strop.core.problem import Problem
 from strop.cost import instructions
@@ -11,6 +12,7 @@ from strop.cost.simulate import passes
 from strop.driver import pipeline
 from strop.graph.ir import Origin
 from strop.loops.calls import Call
+from strop.loops.ir import Nest
 from strop.loops.lowered import LibraryCall
 from strop.loops.text import nest_lines
 from strop.schedule.program import as_nest
@@ -28,6 +30,7 @@ class NestCodes:
         self.links, self.target = links, target
         self._read = instructions.aarch64 if target.triple.startswith("aarch64") else instructions.x86
         self._made: dict[str, NestCode] = {}
+        self._alike: dict[Nest, tuple[Instruction, ...]] = {}
 
     def code(self, name: str) -> NestCode:
         if name not in self._made:
@@ -35,7 +38,7 @@ class NestCodes:
             if isinstance(call, LibraryCall):
                 raise Problem("STR304", f"`{name}` calls {call.target}: its code is torch's", help=call.why)
             text = tuple((line, store.number if store else None) for line, store in nest_lines(as_nest(call)))
-            self._made[name] = NestCode(name, text, self.statements(call), tuple(self._instructions(call)))
+            self._made[name] = NestCode(name, text, self.statements(call), self._instructions(call))
         return self._made[name]
 
     def statements(self, call: Call) -> tuple[Statement, ...]:
@@ -45,7 +48,12 @@ class NestCodes:
             for i, store in enumerate(source.stores)
         )
 
-    def _instructions(self, call: Call) -> Iterable[Instruction]:
+    def _instructions(self, call: Call) -> tuple[Instruction, ...]:
+        if call.nest not in self._alike:
+            self._alike[call.nest] = tuple(self._read_instructions(call))
+        return tuple(replace(one, nest=call.name) for one in self._alike[call.nest])
+
+    def _read_instructions(self, call: Call) -> Iterable[Instruction]:
         for i, one in enumerate(pipeline.located_assembly(call.nest, self.target)):
             operation = self._read(one.text)
             used: dict[str, float] = {}

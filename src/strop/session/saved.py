@@ -18,9 +18,27 @@ from strop.core.options import Options
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.version import __version__
+from strop.session.edits import Edits
 
-FORMAT, VERSION = "strop session", 2
+FORMAT, VERSION = "strop session", 3
 MOST_BYTES = 64 << 20  # of a file: passes by hand are text
+
+
+@dataclass(frozen=True)
+class SavedProgram:
+    """What was done by hand to one captured graph."""
+
+    graph: str  # its key: passes by hand name its nodes
+    branches: dict[str, list[str]]  # passes by hand, as each call of `apply` was given them
+    branch: str  # the one that was current
+
+    @property
+    def passes(self) -> dict[str, Edits]:
+        """What each call of `apply` was given, by branch."""
+        return {
+            name: tuple(passes for text in edits if (passes := tuple(Pass.parse_all(text))))
+            for name, edits in self.branches.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -28,12 +46,11 @@ class SavedSession:
     """What has to be known to do the same again."""
 
     model: str  # `package.module:factory`, a file, or a network of the zoo; empty where nobody told
-    graph: str  # the captured graph's key: passes by hand name its nodes
+    training: bool
     options: dict[str, Any]
     threads: int
     target: str
-    branches: dict[str, list[str]]  # passes by hand, as each call of `apply` was given them
-    branch: str  # the one that was current
+    programs: dict[str, SavedProgram]  # `program` or, of a training step, `forward` and `backward`
     strop: str = __version__
 
     def write(self, path: Path) -> None:
@@ -67,18 +84,16 @@ class SavedSession:
         if data.keys() != {f.name for f in fields(SavedSession)}:
             raise _unreadable(path, "entries are missing, or there are others")
         wrong = next((name for name, kind in _KINDS.items() if type(data[name]) is not kind), None)
-        if wrong is not None or not _are_branches(data["branches"], data["branch"]):
-            raise _unreadable(path, f"`{wrong or 'branches'}` is of another kind")
-        return SavedSession(**data)
+        if wrong is not None or not _are_programs(data["programs"]):
+            raise _unreadable(path, f"`{wrong or 'programs'}` is of another kind")
+        programs = {name: SavedProgram(**one) for name, one in data.pop("programs").items()}
+        return SavedSession(**data, programs=programs)
 
     @property
-    def passes(self) -> dict[str, tuple[tuple[Pass, ...], ...]]:
-        """What each call of `apply` was given, by branch."""
+    def passes(self) -> dict[str, dict[str, Edits]]:
+        """What each call of `apply` was given, by program and branch."""
         registry.load()  # some may be passes of extensions
-        return {
-            name: tuple(passes for text in edits if (passes := tuple(Pass.parse_all(text))))
-            for name, edits in self.branches.items()
-        }
+        return {name: one.passes for name, one in self.programs.items()}
 
     @contextmanager
     def told(self, path: str | PathLike[str]) -> Iterator[None]:
@@ -104,27 +119,38 @@ class SavedSession:
         given = {**self.options, "threads": self.threads}
         told = {name: value for name, value in given.items() if value != getattr(Options(), name)}
         options = ", ".join(f"{name}={value!r}" for name, value in told.items())
+        how = f"options=strop.Options({options}){', training=True' if self.training else ''}"
         if self.model:
-            made = [f"session = strop.Session.of({self.model!r}, options=strop.Options({options}))"]
+            made = [f"session = strop.Session.of({self.model!r}, {how})"]
         else:
             made = ["model, inputs = ...  # the model that this session was made of, and its example inputs",
-                    f"session = strop.Session(model, inputs, options=strop.Options({options}))"]  # fmt: skip
+                    f"session = strop.Session(model, inputs, {how})"]  # fmt: skip
         about = (
             f"A session of {self.model or 'a model'} for {self.target}, {self.threads} threads (Strop {self.strop})."
         )
         lines = [repr(about), "", "import strop", "", *made]  # names in it may hold quotes
-        lines += [f"session.apply({one!r})" for one in self.branches[self.branch]]
+        for name, program in self.programs.items():
+            steered = f"session.halves[{name!r}]" if self.training else "session"
+            lines += [f"{steered}.apply({one!r})" for one in program.branches[program.branch]]
         return "\n".join([*lines, "print(session.digest)"]) + "\n"
 
 
-_KINDS = {"model": str, "graph": str, "options": dict, "threads": int, "target": str, "branch": str, "strop": str}
+_KINDS = {"model": str, "training": bool, "options": dict, "threads": int, "target": str, "strop": str}
 
 
-def _are_branches(branches: object, current: str) -> bool:
-    if not isinstance(branches, dict) or current not in branches:
+def _are_programs(programs: object) -> bool:
+    return isinstance(programs, dict) and bool(programs) and all(map(_is_program, programs.values()))
+
+
+def _is_program(program: object) -> bool:
+    if not isinstance(program, dict) or program.keys() != {f.name for f in fields(SavedProgram)}:
+        return False
+    branches, current = program["branches"], program["branch"]
+    if not isinstance(program["graph"], str) or not isinstance(current, str) or not isinstance(branches, dict):
         return False
     lists = branches.values()
-    return all(isinstance(edits, list) and all(isinstance(one, str) for one in edits) for edits in lists)
+    texts = all(isinstance(edits, list) and all(isinstance(one, str) for one in edits) for edits in lists)
+    return texts and current in branches
 
 
 def _unreadable(path: Path, why: str) -> Problem:

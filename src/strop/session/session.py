@@ -27,6 +27,7 @@ The pipeline itself is `strop.driver.pipeline`; a session calls it and keeps wha
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -88,10 +89,13 @@ class Session(Steering):
         *,
         training: bool = False,
         spec: str = "",
+        plan: bool = True,
     ) -> None:
         """Compile, or find the program in the cache. `threads` goes before what the options say; `spec` tells how the
         model can be made again (`package.module:factory`), for scripts. With `training`, the session is over a training
-        step: `halves` has its two programs, `stored` what is kept between them."""
+        step: `halves` has its two programs, `stored` what is kept between them. A program out of the cache is planned
+        again, up to code generation, so that looking and previews are quick from the first on; without `plan` only when
+        somebody first looks."""
         self.original, self.inputs, self.kwargs, self.spec = module, tuple(inputs), dict(kwargs or {}), spec
         self._prepare()
         self.options = Options.given(options)
@@ -100,7 +104,7 @@ class Session(Steering):
         self.journal = journal if journal is not None else Journal()
         before, start = len(self.journal.events), time.perf_counter()
         if training:
-            self._train(self.options)
+            self.module, self._step = self._trained(self.options, self.journal)
         else:
             self.module = compile_model.compile(
                 module, inputs, kwargs, options=self.options, journal=self.journal, trace=self._trace, build=self._build
@@ -109,6 +113,8 @@ class Session(Steering):
         self.cache_hit = self._swap is not None and self._first is None
         self._step_seconds = _step_seconds(self.journal.events[before:])
         self._references = References(module, self.inputs, self.kwargs, training=training)
+        if plan:
+            self._plan()
 
     @classmethod
     def of(
@@ -118,22 +124,34 @@ class Session(Steering):
         model = load(spec)
         return cls(model.module, model.inputs, model.kwargs, options, journal, training=training, spec=spec)
 
+    @property
+    def _programs(self) -> Sequence[Steering]:
+        """What is steered: the session itself or, of a training step, its halves."""
+        if self._step is not None:
+            return list(self._step.halves.values())
+        return [self] if self._swap is not None else []
+
+    def _plan(self) -> None:
+        """Have the stages of every program that there is."""
+        for one in self._programs:
+            one._seen()
+
     # ---- a training step ----
 
-    def _train(self, options: Options) -> None:
-        step = TrainingStep(options, self.journal)
-        self.module = compile_model.compile(
+    def _trained(self, options: Options, journal: Journal) -> tuple[Any, TrainingStep]:
+        step = TrainingStep(options, journal, lambda: self._references.run(self.module))
+        module = compile_model.compile(
             self.original,
             self.inputs,
             self.kwargs,
             training=True,
             options=options,
-            journal=self.journal,
+            journal=journal,
             backend=step.backend,
         )
         if not step.halves:
-            raise Problem("STR001", "nothing of the training step was compiled", help=self.journal.explain())
-        self.options, self._step = options, step
+            raise Problem("STR001", "nothing of the training step was compiled", help=journal.explain())
+        return module, step
 
     @property
     def training(self) -> bool:
@@ -158,13 +176,15 @@ class Session(Steering):
     def partition(self, *passes: Pass | str) -> None:
         """Divide the step again, with these passes (`keep{value=…}`, `recompute{value=…}`) after those before. Passes
         by hand on the halves are lost: the halves are other graphs."""
-        step = self._training_step
+        self._training_step  # noqa: B018 - a session over something else says so
         new = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
-        try:
-            self._train(with_passes(self.options, new))
-        except Problem:
-            self._step = step
-            raise
+        options = with_passes(self.options, new)
+        (module, step), heard = self.operations.run("partition", lambda journal: self._trained(options, journal))
+        self.module, self._step, self.options = module, step, options
+        self.journal.take(heard.events)
+        for half in step.halves.values():
+            half.journal = self.journal
+        self._plan()
         self.operations.tell("applied", "partition", " ".join(map(str, new)))
 
     @property
@@ -173,6 +193,13 @@ class Session(Steering):
             raise Problem("STR001", "this session is not over a training step",
                           help="Session(model, args, training=True)")  # fmt: skip
         return self._step
+
+    @property
+    def digest(self) -> str:
+        """Of the object code: equal programs have equal ones. Of a training step, of both halves."""
+        if self._step is None:
+            return super().digest
+        return hashlib.sha256("".join(half.digest for half in self._step.halves.values()).encode()).hexdigest()
 
     @property
     def program(self) -> NativeProgram:
@@ -246,28 +273,16 @@ class Session(Steering):
         with self.operations.operation("profile") as journal, self.journal.step("profile"):
             return self._profiled(rounds, journal)
 
-    def measure(self, rounds: int = 30) -> Profile:
-        """The same, kept for the program as it is: `predicted_vs_measured`, `timeline` and `compare` show it."""
-        with self.operations.operation("measure") as journal:
-            state = self._seen()
-            state.profile = self._profiled(rounds, journal)
-            self.operations.tell(
-                "measured", self._branch, f"{state.profile.whole:.0f} µs", whole_us=state.profile.whole
-            )
-            return state.profile
-
     def _profiled(self, rounds: int, journal: OperationJournal) -> Profile:
         if rounds < 1:
             raise Problem("STR001", f"rounds must be at least 1, got {rounds}")
-        threads, plan = self.compiled.threads, self.plan
+        plan = self.plan
         if self._traced is None or isinstance(self._arguments, str):
             raise Problem("STR001", "there is nothing to time")
-        known = pipeline.functions_of(self.stages, self.compiled, self.target)
-        compiled = pipeline.generate(self.stages, self.target, journal, separate=True, known=known)
-        timed = TimedProgram(compiled, self.options)
+        timed = TimedProgram(self._separate(journal), self.options)
         snapshot = ModuleState(self.original).current()
         variant = Specialization(self._traced, lambda graph, threads: timed)
-        variant.ready(threads, snapshot)
+        variant.ready(self.compiled.threads, snapshot)
         inputs = (*self._arguments.tensors, *(snapshot.tensors[key] for key in variant.buffers))
         return profile(plan, timed, self.program, [dense(tensor) for tensor in inputs], rounds, journal.checkpoint)
 
@@ -277,22 +292,26 @@ class Session(Steering):
         with self.operations.operation("check") as journal:
             with journal.step("check"):
                 found = self._references.check(self.module)
-            if self._swap is not None:
-                self._state.check = found
+            for one in self._programs:
+                one._checked(found)
             self.operations.tell("checked", self._branch, found.told, ok=found.ok)
             return found
 
     # ---- files and scripts ----
 
     def _saved(self) -> SavedSession:
-        if self._step is not None:
-            raise Problem("STR001", "a session over a training step is not saved",
-                          help=f"the option partition={self.options.partition!r} divides it so")  # fmt: skip
-        self.program  # noqa: B018 - a model that computes nothing says so
+        if self._step is None:
+            self.program  # noqa: B018 - a model that computes nothing says so
         told = {f.name: getattr(self.options, f.name) for f in fields(self.options)}
-        branches = {one.name: [" ".join(map(str, passes)) for passes in one.edits] for one in self.branches}
-        about = self._captured.key, told, self.compiled.threads, self.target.name
-        return SavedSession(self.spec, *about, branches, self._branch)
+        programs = {half or "program": one._saved_program() for half, one in self._named}
+        threads = self._programs[0].compiled.threads
+        return SavedSession(self.spec, self.training, told, threads, self.target.name, programs)
+
+    @property
+    def _named(self) -> list[tuple[str, Steering]]:
+        """What is steered, with the name of the half that it is."""
+        names = self._step.halves if self._step is not None else [""]
+        return list(zip(map(str, names), self._programs))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was done by hand, in all branches, and to which model, as JSON."""
@@ -325,12 +344,19 @@ class Session(Steering):
         if module is None and not trust and runs_code(saved.model):
             raise Problem("STR306", f"`{path}` names code, which loading it would run: {saved.model:.200}",
                           help="if the file is yours: Session.load(path, trust=True); or give the model")  # fmt: skip
-        made = cls.of(saved.model, options=options) if module is None else cls(module, inputs, kwargs, options)
-        if made._swap is None or made._captured.key != saved.graph:
+        if module is None:
+            made = cls.of(saved.model, options=options, training=saved.training)
+        else:
+            made = cls(module, inputs, kwargs, options, training=saved.training)
+        there = {half or "program": one for half, one in made._named}
+        if there.keys() != branches.keys() or any(
+            one._captured.key != saved.programs[name].graph for name, one in there.items()
+        ):
             raise Problem("STR306", f"`{path}` is a session of another model, or of other input shapes",
                           help="passes by hand name the nodes of one captured graph")  # fmt: skip
         with saved.told(path):
-            made._restore(branches, saved.branch)
+            for name, one in there.items():
+                one._restore(branches[name], saved.programs[name].branch)
         return made
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from strop.core.process_memory import physical_bytes
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import Stages
+from strop.graph.ir import Graph
 from strop.loops.calls import Call
 from strop.loops.passes.fusion import Steps
 from strop.runtime.hot_swap import HotSwapProgram
@@ -28,14 +29,15 @@ from strop.schedule.constraints import KeepApart, Pin
 from strop.schedule.lowering import ChooseAlgorithm
 from strop.schedule.planners import Hooks
 from strop.session.comparison import ComparedSide, Comparison, diffs
+from strop.session.edits import Change, EditLine, Edits, flat, parsed, text_of
 from strop.session.inspection import Insides, Inspection
 from strop.session.operations import OperationJournal, Operations
 from strop.session.preview import Moved, Preview, Prices
+from strop.session.saved import SavedProgram
 from strop.session.space import Possibility, fusions, possibilities, schedules
 from strop.session.traffic import Transfers
-from strop.session.views import EventKind, HistoryStep, NestDiff, SessionBranch, SessionEvent
+from strop.session.views import EventKind, FusionEffect, HistoryStep, NestDiff, SessionBranch, SessionEvent, WhyNot
 
-Edits = tuple[tuple[Pass, ...], ...]  # what each call of `apply` was given
 MAIN = "main"  # the branch that a session starts with
 _KEPT = 12  # programs that are kept with their code
 
@@ -53,28 +55,18 @@ class ProgramState:
     check: NumericCheck | None = None
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A branch: what was applied, and what was undone, the last one to be undone at its end."""
-
-    edits: Edits = ()
-    undone: Edits = ()
-
-
-_Change = tuple[_Line, Callable[[], str]]  # what a branch becomes, and how that is told
-
-
 class Steering(Inspection):
     """One graph's program that can be exchanged while it is in use. Who derives from it makes the first one (`_begin`),
     and says how code becomes a program that runs (`_loaded`)."""
 
     _swap: HotSwapProgram | None = None
     _state: ProgramState
+    _captured: Graph
 
     def _prepare(self) -> None:
         self.hooks = Hooks()
         self.operations = Operations()
-        self._lines: dict[str, _Line] = {MAIN: _Line()}
+        self._lines: dict[str, EditLine] = {MAIN: EditLine()}
         self._branch = MAIN
         self._states: OrderedDict[Edits, ProgramState] = OrderedDict()
         self._moved: dict[Edits, Moved] = {}
@@ -155,7 +147,7 @@ class Steering(Inspection):
     @property
     def edits(self) -> tuple[Pass, ...]:
         """What was applied by hand, in order."""
-        return _flat(self._lines[self._branch].edits)
+        return flat(self._lines[self._branch].edits)
 
     @property
     def applied(self) -> Edits:
@@ -179,6 +171,28 @@ class Steering(Inspection):
         assert now is not None
         made, _ = self.operations.run("preview", lambda journal: self._replanned((*edits, *new), journal))
         return self._prices.preview(now.program, made.program, new)
+
+    def why_not(self, a: str, b: str) -> WhyNot:
+        """Why two neighbours (nodes, nests, or steps of the plan) are not one nest, what that would need, and the pass
+        that would make one of them where there is one, with what it would bring. Also says where they are one."""
+        found = super().why_not(a, b)
+        return replace(found, price=partial(self._effect, found.enabled_by)) if found.enabled_by else found
+
+    def _effect(self, passes: tuple[Pass, ...]) -> FusionEffect:
+        known = self._insides.effects
+        if passes not in known:
+            known[passes] = self._predicted_effect(passes)
+        return known[passes]
+
+    def _predicted_effect(self, passes: tuple[Pass, ...]) -> FusionEffect:
+        before = self._prices.program(self.stages.program)
+        taken = self._prices.microseconds(before)
+        try:
+            made = self._replanned((*self.edits, *passes), Journal())
+        except Problem as problem:
+            return FusionEffect(before.bytes, before.bytes, taken, taken, problem.message)
+        after = self._prices.program(made.program)
+        return FusionEffect(before.bytes, after.bytes, taken, self._prices.microseconds(after))
 
     def _replanned(self, edits: Sequence[Pass], journal: Journal) -> Stages:
         return pipeline.replanned(self._unedited, journal, edits, self.hooks)
@@ -211,8 +225,8 @@ class Steering(Inspection):
         """
         new = parsed(passes)
 
-        def added(line: _Line) -> _Change:
-            return _Line((*line.edits, new) if new else line.edits), partial(_text, new)
+        def added(line: EditLine) -> Change:
+            return EditLine((*line.edits, new) if new else line.edits), partial(text_of, new)
 
         self._steer("applied", added)
 
@@ -221,33 +235,33 @@ class Steering(Inspection):
         it again; without any, it is taken out."""
         new = parsed(passes)
 
-        def replaced(line: _Line) -> _Change:
+        def replaced(line: EditLine) -> Change:
             edits = line.edits
             if not -len(edits) <= index < len(edits):
                 raise Problem("STR001", f"{len(edits)} edits were applied, there is no {index}", help="session.applied")
             at = index % len(edits)
-            changed = _Line((*edits[:at], *((new,) if new else ()), *edits[at + 1 :]))
-            return changed, lambda: f"{_text(new) or 'nothing'} in place of {_text(edits[at])}"
+            changed = EditLine((*edits[:at], *((new,) if new else ()), *edits[at + 1 :]))
+            return changed, lambda: f"{text_of(new) or 'nothing'} in place of {text_of(edits[at])}"
 
         self._steer("applied", replaced)
 
     def undo(self) -> None:
         """Take back what `apply` was given last."""
 
-        def shortened(line: _Line) -> _Change:
+        def shortened(line: EditLine) -> Change:
             if not line.edits:
                 raise Problem("STR001", "nothing was applied that could be undone")
-            return _Line(line.edits[:-1], (*line.undone, line.edits[-1])), partial(_text, line.edits[-1])
+            return EditLine(line.edits[:-1], (*line.undone, line.edits[-1])), partial(text_of, line.edits[-1])
 
         self._steer("undone", shortened)
 
     def redo(self) -> None:
         """Apply again what was undone last."""
 
-        def lengthened(line: _Line) -> _Change:
+        def lengthened(line: EditLine) -> Change:
             if not line.undone:
                 raise Problem("STR001", "nothing was undone that could be done again")
-            return _Line((*line.edits, line.undone[-1]), line.undone[:-1]), partial(_text, line.undone[-1])
+            return EditLine((*line.edits, line.undone[-1]), line.undone[:-1]), partial(text_of, line.undone[-1])
 
         self._steer("redone", lengthened)
 
@@ -275,7 +289,7 @@ class Steering(Inspection):
                           help="session.why_not(a, b) says what it would need")  # fmt: skip
         self.apply(legal)
 
-    def _steer(self, kind: EventKind, change: Callable[[_Line], _Change]) -> None:
+    def _steer(self, kind: EventKind, change: Callable[[EditLine], Change]) -> None:
         """Have the current branch become what `change` makes of it and tells of that; one operation at a time."""
         with self.operations.alone():
             line, told = change(self._lines[self._branch])
@@ -300,7 +314,7 @@ class Steering(Inspection):
         return made, heard
 
     def _built(self, unedited: Stages, first: NativeProgram, edits: Edits, journal: OperationJournal) -> ProgramState:
-        stages = pipeline.replanned(unedited, journal, _flat(edits), self.hooks)
+        stages = pipeline.replanned(unedited, journal, flat(edits), self.hooks)
         known = pipeline.functions_of(unedited, first.compiled, self.target)
         compiled = pipeline.generate(stages, self.target, journal, known=known)
         _require_memory(compiled)
@@ -331,7 +345,7 @@ class Steering(Inspection):
             why = "there is one already" if name in self._lines else "a name has letters"
             raise Problem("STR001", f"no branch can be called `{name!s:.40}`: {why}")
         with self.operations.alone():
-            self._lines[name] = _Line(self.applied)
+            self._lines[name] = EditLine(self.applied)
             self._branch = name
             self.operations.tell("branched", name)
 
@@ -346,14 +360,18 @@ class Steering(Inspection):
             self._branch = name
             self.operations.tell("switched", name)
 
+    def _saved_program(self) -> SavedProgram:
+        branches = {one.name: [text_of(passes) for passes in one.edits] for one in self.branches}
+        return SavedProgram(self._captured.key, branches, self._branch)
+
     def _restore(self, branches: Mapping[str, Edits], current: str) -> None:
         """Have these branches, and be in one of them; the others are planned when they are switched to."""
-        lines = {name: _Line(edits) for name, edits in branches.items()}
+        lines = {name: EditLine(edits) for name, edits in branches.items()}
         state, _ = self._state_of(lines[current].edits, "applied")
         self._put_in_place(lines[current].edits, state)
         self._lines, self._branch = lines, current
 
-    def _line(self, name: str) -> _Line:
+    def _line(self, name: str) -> EditLine:
         if name not in self._lines:
             raise Problem("STR001", f"there is no branch `{name!s:.40}`", help=f"there are: {', '.join(self._lines)}")
         return self._lines[name]
@@ -373,7 +391,7 @@ class Steering(Inspection):
         moved = self._prices.program(stages.program)
         side = ComparedSide(
             name,
-            _flat(edits),
+            flat(edits),
             moved.bytes,
             self._prices.microseconds(moved),
             state.profile.whole if state.profile is not None else None,
@@ -381,6 +399,30 @@ class Steering(Inspection):
             pipeline.code_digest(compiled),
         )
         return side, {step.name: step for step in stages.plan.steps if isinstance(step, Call)}
+
+    # ---- measured and checked ----
+
+    def measure(self, rounds: int = 30) -> Profile:
+        """Time every nest alone, in order, in `rounds` real runs, and keep that for the program as it is:
+        `predicted_vs_measured`, `timeline` and `compare` show it. The module's buffers are left as they are."""
+        with self.operations.operation("measure") as journal:
+            state = self._seen()
+            state.profile = self._profiled(rounds, journal)
+            whole = state.profile.whole
+            self.operations.tell("measured", self._branch, f"{whole:.0f} µs", whole_us=whole)
+            return state.profile
+
+    def _profiled(self, rounds: int, journal: OperationJournal) -> Profile:
+        raise NotImplementedError
+
+    def _checked(self, found: NumericCheck) -> None:
+        """Keep what a check has found for the program as it is."""
+        self._state.check = found
+
+    def _separate(self, journal: OperationJournal) -> Artifact:
+        """The program as it is with every nest as a step of its own, to be timed alone."""
+        known = pipeline.functions_of(self.stages, self.compiled, self.target)
+        return pipeline.generate(self.stages, self.target, journal, separate=True, known=known)
 
     def timeline(self) -> tuple[HistoryStep, ...]:
         """What each call of `apply` brought: bytes and predicted time after it, and what was measured and checked."""
@@ -412,7 +454,7 @@ class Steering(Inspection):
     def _stages_after(self, edits: Edits) -> Stages:
         state = self._states.get(edits)
         known = state.stages if state is not None else None
-        return known or (self._replanned(_flat(edits), Journal()) if edits else self._unedited)
+        return known or (self._replanned(flat(edits), Journal()) if edits else self._unedited)
 
     # ---- events ----
 
@@ -431,21 +473,6 @@ class Steering(Inspection):
         return self.operations.cancel()
 
 
-def parsed(passes: Sequence[Pass | str]) -> tuple[Pass, ...]:
-    """What a caller gave, if it is passes whose fields hold what they may."""
-    found = [one for given in passes for one in (Pass.parse_all(given) if isinstance(given, str) else [given])]
-    for one in found:
-        if not isinstance(one, Pass):
-            raise Problem("STR001", f"a pass or the text of passes is applied, got {one!r:.60}",
-                          help="session.space() lists what can be")  # fmt: skip
-        if not (verdict := one.well_formed()):
-            raise Problem("STR301", f"{type(one).title}: {verdict.why}", help="docs/passes.md has every pass")
-        if one.level == "partition":
-            raise Problem("STR301", f"{one}: a session holds a forward graph, of which nothing is kept for backward",
-                          help="Session(model, args, training=True).partition(…) divides a training step")  # fmt: skip
-    return tuple(found)
-
-
 def _require_memory(compiled: Artifact) -> None:
     """A layout or a place by hand may ask for any amount of memory."""
     needed = compiled.arena_bytes + compiled.packed_bytes + compiled.temporary_bytes
@@ -454,11 +481,3 @@ def _require_memory(compiled: Artifact) -> None:
     if present is not None and needed > present:
         raise Problem("STR301", f"the program would take {needed >> 20} MB; the machine has {present >> 20}",
                       help="session.preview(...) shows what a pass would change")  # fmt: skip
-
-
-def _text(passes: Sequence[Pass]) -> str:
-    return " ".join(map(str, passes))
-
-
-def _flat(edits: Edits) -> tuple[Pass, ...]:
-    return tuple(one for passes in edits for one in passes)

@@ -8,7 +8,7 @@ session.partition("recompute{value=layer1.relu}")
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,9 +25,11 @@ from strop.graph.joint import JointGraph
 from strop.graph.passes.partition import Keep, Recompute
 from strop.runtime.dynamo import Backend
 from strop.runtime.hot_swap import HotSwapProgram
+from strop.runtime.profile import Profile, TimedStepProgram, profile
 from strop.runtime.program import NativeProgram, compiled_for
 from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step, step_graph
 from strop.schedule.rematerialization import Rematerialization
+from strop.session.operations import OperationJournal
 from strop.session.steering import Steering
 from strop.session.views import StoredValue
 from strop.target.description import Target
@@ -45,8 +47,10 @@ class TrainingHalf(Steering):
         options: Options,
         journal: Journal,
         threads: int,
+        run: Callable[[], object],
     ) -> None:
-        self.half, self.options, self.journal = half, options, journal
+        """`run` runs the whole step once."""
+        self.half, self.options, self.journal, self._run = half, options, journal, run
         self._prepare()
         self._memory = memory
         self._direct = partial(build_step, half, graph, weights, memory, options.direct, journal, threads)
@@ -72,6 +76,17 @@ class TrainingHalf(Steering):
             compiled, self.options, self._packed, self._memory, self._direct, last_first=self.half == "backward"
         )
 
+    def _profiled(self, rounds: int, journal: OperationJournal) -> Profile:
+        if rounds < 1:
+            raise Problem("STR001", f"rounds must be at least 1, got {rounds}")
+        given = self.swap.inputs_of(self._run)
+        if not given:
+            raise Problem("STR001", f"a step does not call its {self.half} half", help="session.check() runs one")
+        made = TimedStepProgram(
+            self._separate(journal), self.options, self._packed, StepMemory(), last_first=self.half == "backward"
+        )
+        return profile(self.plan, self.swap.bound(made), self.program, given, rounds, journal.checkpoint)
+
     def __repr__(self) -> str:
         return f"<{self.half} half: {len(self.compiled.steps)} steps>"
 
@@ -79,8 +94,10 @@ class TrainingHalf(Steering):
 class TrainingStep:
     """The halves of the step that was compiled last, and the joint graph that they were cut out of."""
 
-    def __init__(self, options: Options, journal: Journal) -> None:
+    def __init__(self, options: Options, journal: Journal, run: Callable[[], object]) -> None:
+        """`run` runs the step once, when it has been compiled."""
         self.halves: dict[Half, TrainingHalf] = {}
+        self._run = run
         self.backend = Backend(options, journal, step=self._build)
 
     def _build(
@@ -93,7 +110,7 @@ class TrainingStep:
         journal: Journal,
         threads: int,
     ) -> HotSwapProgram:
-        made = self.halves[half] = TrainingHalf(half, graph, weights, memory, options, journal, threads)
+        made = self.halves[half] = TrainingHalf(half, graph, weights, memory, options, journal, threads, self._run)
         return made.swap
 
     @property

@@ -7,8 +7,9 @@ Python. Bytes and cycles are counts of one call.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from strop.core.json_data import JsonData
@@ -119,12 +120,57 @@ class WhyNot(JsonData):
     needs: str
     enabled_by: tuple[Pass, ...]  # what `apply` would take to make one nest of them; empty where nothing does
     others: tuple[Refusal, ...] = ()  # what the other rules say
+    price: Callable[[], FusionEffect] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def effect(self) -> FusionEffect | None:
+        """What `enabled_by` would bring, predicted when it is first looked at."""
+        return self.price() if self.enabled_by and self.price is not None else None
+
+    derived = ("effect",)
 
     def __str__(self) -> str:
         if self.fused:
             return f"{self.producer} and {self.consumer} are one nest: {self.reason}"
         text = f"{self.consumer} is not fused with {self.producer} ({self.rule}): {self.reason}; needs: {self.needs}"
-        return f"{text}; {' '.join(map(str, self.enabled_by))} would" if self.enabled_by else text
+        if not self.enabled_by:
+            return text
+        told = f" ({self.effect.told})" if self.effect is not None else ""
+        return f"{text}; {' '.join(map(str, self.enabled_by))} would{told}"
+
+
+@dataclass(frozen=True)
+class FusionEffect(JsonData):
+    """What the program moves and takes before and after a fusion by hand, by the static model."""
+
+    bytes_before: int
+    bytes_after: int
+    us_before: float
+    us_after: float
+    refused: str = ""  # why a later planner does not take it; nothing is known of it then
+
+    @property
+    def worse(self) -> bool:
+        return bool(self.refused) or self.us_after > self.us_before
+
+    @property
+    def told(self) -> str:
+        if self.refused:
+            return f"a later planner refuses it: {self.refused}"
+        moved = f"{self.bytes_before / 1e6:.2f} → {self.bytes_after / 1e6:.2f} MB"
+        taken = f"{self.us_before:,.0f} → {self.us_after:,.0f} µs"
+        return f"{moved}, {taken} by the model{': slower than now' if self.worse else ''}"
+
+    derived = ("worse", "told")
+
+
+@dataclass(frozen=True)
+class AlgorithmChoice(JsonData):
+    """How a node is computed, and the passes that would have it computed otherwise."""
+
+    node: str
+    chosen: str  # `direct`, or the name of an algorithm
+    others: Mapping[str, Pass]
 
 
 # ---- text, code and links --------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ def _suffix(name: str) -> str:
 def application(workspace: Workspace, token: str | None = None) -> RequestGate:
     """Everything that the studio answers, behind its gate."""
     worker = ThreadPoolExecutor(1, "strop-studio")
+    pages: set[Connection] = set()
 
     async def page(request: HttpRequest) -> Response:
         return Response(page_files()[PAGE], media_type=MEDIA_TYPES[".html"])
@@ -50,7 +51,7 @@ def application(workspace: Workspace, token: str | None = None) -> RequestGate:
         return Response(text, media_type=MEDIA_TYPES[_suffix(name)])
 
     async def connect(socket: WebSocket) -> None:
-        await Connection(socket, workspace, worker).serve()
+        await Connection(socket, workspace, worker, pages).serve()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -146,6 +146,11 @@ def why_not(workspace: Workspace, a: str, b: str, half: str = "") -> dict[str, A
     return found
 
 
+def algorithms(workspace: Workspace, name: str, half: str = "") -> list[dict[str, Any]]:
+    """How the nodes of a nest are computed, and how else they could be."""
+    return [one.to_json() for one in workspace.half(half).algorithms(name)]
+
+
 def fusions(workspace: Workspace, half: str = "") -> list[dict[str, Any]]:
     """Which nests became one, by which rule, and what that saved."""
     return [one.to_json() for one in workspace.half(half).fusions()]
@@ -199,6 +204,6 @@ def script(workspace: Workspace) -> dict[str, Any]:
 
 LOOKING: Sequence[Callable[..., Any]] = (
     overview, outline, graph, modules, nest, runners_up, links, prediction, memory, timeline, step_diff, why_not,
-    fusions, space, preview, compare, compare_assembly, stored, script,
+    algorithms, fusions, space, preview, compare, compare_assembly, stored, script,
 )  # fmt: skip
 COMMANDS = {one.__name__: Command.of(one) for one in (*LOOKING, *steering.STEERING)}

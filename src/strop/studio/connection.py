@@ -21,6 +21,7 @@ from strop.core.problem import Problem
 from strop.session.views import SessionEvent
 from strop.studio.commands import COMMANDS
 from strop.studio.messages import RateLimit, Request, number_in, read, refused
+from strop.studio.steering import STEERING
 from strop.studio.workspace import Workspace
 
 RATE, BURST = 100.0, 300  # messages per second, and at once
@@ -28,6 +29,7 @@ MOST_WAITING = 32  # requests of a page that are not answered yet
 QUIET = 0.4  # seconds that a request may take before its progress is told
 TELLS = 0.25  # seconds between two messages of progress
 CANCEL = "cancel"
+STEERS = frozenset(one.__name__ for one in STEERING) - {"save"}  # what may leave the session elsewhere
 
 _log = logging.getLogger("strop.studio")
 
@@ -35,17 +37,23 @@ _log = logging.getLogger("strop.studio")
 class Connection:
     """What one WebSocket has asked for and not been told yet."""
 
-    def __init__(self, socket: WebSocket, workspace: Workspace, worker: ThreadPoolExecutor) -> None:
-        self._socket, self._workspace, self._worker = socket, workspace, worker
+    def __init__(
+        self, socket: WebSocket, workspace: Workspace, worker: ThreadPoolExecutor, pages: set[Connection]
+    ) -> None:
+        """`pages` are all that are open; each hears of what others change."""
+        self._socket, self._workspace, self._worker, self._pages = socket, workspace, worker, pages
         self._limit = RateLimit(RATE, BURST)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._running: int | None = None  # the request that the worker works on
+        self._cancelled: set[int] = set()  # requests that were being worked on then
         self._step = ""  # of it
         self._sending = asyncio.Lock()
+        self._tellers: set[asyncio.Task[None]] = set()  # the event loop itself does not hold its tasks
 
     async def serve(self) -> None:
         """Answer until the page goes."""
         await self._socket.accept()
+        self._pages.add(self)
         try:
             while True:
                 message = await self._socket.receive()
@@ -55,6 +63,7 @@ class Connection:
         except WebSocketDisconnect:
             return
         finally:
+            self._pages.discard(self)
             for number in list(self._tasks):
                 self._cancel(number)
 
@@ -89,12 +98,13 @@ class Connection:
         task.add_done_callback(lambda _: self._tasks.pop(request.id, None))
 
     async def _answer(self, request: Request, work: Callable[[], Any]) -> None:
-        teller = asyncio.get_running_loop().create_task(self._tell(request.id))
+        loop = asyncio.get_running_loop()
+        teller = loop.create_task(self._tell(request.id))
         try:
-            text = await asyncio.get_running_loop().run_in_executor(self._worker, self._work, request.id, work)
+            text = await loop.run_in_executor(self._worker, self._work, request, work, loop)
             await self._send_text(f'{{"id": {request.id}, "result": {text}}}')
         except asyncio.CancelledError:
-            cancelled = refused(f"`{request.do}` was cancelled", "nothing was changed; ask again")
+            cancelled = refused(f"`{request.do}` was cancelled", "what was done until then can be undone")
             await self._send({"id": request.id, "error": cancelled.to_json(), "cancelled": True})
         except Problem as problem:
             await self._send({"id": request.id, "error": problem.to_json()})
@@ -106,15 +116,37 @@ class Connection:
         finally:
             teller.cancel()
 
-    def _work(self, number: int, work: Callable[[], Any]) -> str:
+    def _work(self, request: Request, work: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> str:
         """In the worker's thread: the answer as text, so that the event loop has nothing to do with it."""
-        self._running, self._step = number, ""
+        self._running, self._step = request.id, ""
+        self._cancelled.discard(request.id)
+        changes = request.do in STEERS
         try:
+            self._workspace.begin()
             with self._workspace.heard(self._heard):
                 found = work()
             return json.dumps(found, separators=(",", ":"), allow_nan=False, default=str)
+        except Problem as problem:
+            changes = changes and problem.code == "STR014"  # cancelled: what came before that may be done
+            raise
         finally:
             self._running = None
+            if changes:
+                loop.call_soon_threadsafe(self._tell_pages, request)
+            else:
+                self._cancelled.discard(request.id)
+
+    def _tell_pages(self, request: Request) -> None:
+        """Have every page look again; not the one that waits for the answer, unless it has cancelled the request."""
+        for page in self._pages:
+            if page is not self or request.id in self._cancelled:
+                page._tell_change(request.do)
+        self._cancelled.discard(request.id)
+
+    def _tell_change(self, command: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._send({"changed": command}))
+        self._tellers.add(task)
+        task.add_done_callback(self._tellers.discard)
 
     async def _tell(self, number: int) -> None:
         start = time.monotonic()
@@ -139,6 +171,7 @@ class Connection:
         if task is None:
             return False
         if self._running == number:
+            self._cancelled.add(number)
             self._workspace.cancel()
         task.cancel()
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from pygments.lexer import Lexer, RegexLexer, bygroups
@@ -43,6 +43,7 @@ class NestLexer(RegexLexer):  # type: ignore[misc]
 LEXERS: dict[str, type[Lexer]] = {"nest": NestLexer, "assembly": GasLexer, "python": PythonLexer, "diff": DiffLexer}
 
 
+@lru_cache(maxsize=128)  # nests that are alike have the same machine code
 def highlighted(text: str, language: str) -> list[Line]:
     """The lines of a text. Their words joined are the text, whatever it holds."""
     lexer = LEXERS[language](stripnl=False, ensurenl=False)
@@ -59,6 +60,7 @@ def highlighted(text: str, language: str) -> list[Line]:
     return lines
 
 
+@cache
 def _class(kind: _TokenType) -> str:
     return next((name for known, name in CLASSES if kind in known), "")
 
@@ -77,8 +79,25 @@ def sources(places: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
         if not text:
             continue
         near = sorted({n for line in lines for n in range(line - CONTEXT, line + CONTEXT + 1) if 1 <= n <= len(text)})
-        shown = [{"number": n, "words": text[n - 1], "used": n in lines} for n in near]
+        indent = min((_indent(text[n - 1]) for n in near if text[n - 1]), default=0)
+        shown = [{"number": n, "words": _without(text[n - 1], indent), "used": n in lines} for n in near]
         found.append({"file": file, "name": file.rpartition("/")[2], "lines": shown})
+    return found
+
+
+def _indent(line: Line) -> int:
+    text = "".join(word for _, word in line)
+    return len(text) - len(text.lstrip(" ")) if text.strip() else len(text)
+
+
+def _without(line: Line, indent: int) -> Line:
+    """A line without its first blanks."""
+    found: Line = []
+    for kind, word in line:
+        cut = min(indent, len(word))
+        indent -= cut
+        if word[cut:]:
+            found.append([kind, word[cut:]])
     return found
 
 

@@ -123,8 +123,7 @@ def answers(workspace: Workspace, tell: Callable[[str], None] = lambda step: Non
             keep(commands.step_diff, index=index, half=half)
         _keep_nests(workspace, keep, half, tell)
     keep(commands.stored)
-    if not shown["halves"]:  # a training step has no script
-        keep(commands.script)
+    keep(commands.script)
     return {"keys": keys, "parts": shared.parts, "groups": opened}
 
 

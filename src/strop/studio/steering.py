@@ -49,6 +49,7 @@ def apply_everywhere(workspace: Workspace, passes: str, half: str = "") -> dict[
     taken: list[Pass] = list(wanted)
     left_out = []
     for one in alike:
+        workspace.checkpoint()
         if one.change in taken:
             continue
         verdict = session.why(*taken, *one.passes)
@@ -56,6 +57,7 @@ def apply_everywhere(workspace: Workspace, passes: str, half: str = "") -> dict[
             taken += one.passes
         else:
             left_out.append({"pass": str(one.change), "why": verdict.why})
+    workspace.checkpoint()
     session.apply(*taken)
     return {**_checked(workspace, half), "applied": list(map(str, taken)), "left_out": left_out}
 
@@ -132,11 +134,7 @@ def measure(workspace: Workspace, rounds: int = ROUNDS, half: str = "") -> dict[
     """Run the program and time every step."""
     if not 1 <= rounds <= MOST_ROUNDS:
         raise Problem("STR001", f"a measurement takes 1 to {MOST_ROUNDS} rounds, not {rounds}")
-    if workspace.session.training:
-        raise Problem(
-            "STR001", "the steps of a training step are not timed apart", help="strop bench measures whole steps"
-        )
-    found = workspace.session.measure(rounds)
+    found = workspace.half(half).measure(rounds)
     return {"profile": found.to_json(), "state": state(workspace, half)}
 
 
@@ -154,6 +152,7 @@ def save(workspace: Workspace) -> dict[str, Any]:
 
 
 def _checked(workspace: Workspace, half: str) -> dict[str, Any]:
+    workspace.checkpoint()
     found = workspace.session.check()
     return {"check": found.to_json(), "state": state(workspace, half)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ class Workspace:
         self.session, self.name = session, name
         self._kept: dict[Hashable, Any] = {}
         self._state: Hashable = None
+        self._cancelled = threading.Event()
 
     @property
     def halves(self) -> Mapping[str, Steering]:
@@ -61,6 +63,16 @@ class Workspace:
                 ends.callback(one.subscribe(callback))
             yield
 
+    def begin(self) -> None:
+        """A request is worked on from now on, which nobody has cancelled."""
+        self._cancelled.clear()
+
+    def checkpoint(self) -> None:
+        """Between two operations of one request: no other begins once it was cancelled."""
+        if self._cancelled.is_set():
+            raise Problem("STR014", "the operation was cancelled", help="what came before it can be undone")
+
     def cancel(self) -> bool:
         """Stop what is being done; from any thread."""
+        self._cancelled.set()
         return any(one.cancel() for one in dict.fromkeys((self.session, *self.programs)))

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from loops.interpret import compute, context_of
-from strop.loops.lower import CHECKS
+from strop.loops.lower import CHECKS, LOWERINGS
 from strop.loops.lower import contractions as _register  # noqa: F401
 
 
@@ -107,6 +107,26 @@ def test_convolution(x, w, how, bias):
 )
 def test_transposed_convolution(x, w, how):
     check_conv(rand(*x), rand(*w), True, transposed=True, **how)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "how"),
+    [
+        ((2, 3, 4, 5), (3, 4, 1, 1), {"stride": 2, "output_padding": 1}),
+        ((1, 4, 3, 3), (4, 3, 1, 1), {"stride": (3, 1), "groups": 2, "padding": (1, 0)}),
+        ((1, 2, 5), (2, 3, 1), {"stride": 4, "output_padding": 3}),
+    ],
+)
+def test_one_tap_at_every_nth_point(x, w, how):
+    check_conv(rand(*x), rand(*w), False, transposed=True, **how)
+
+
+def test_one_tap_at_every_nth_point_is_multiplied_where_there_are_pixels_only():
+    attrs = {"stride": (2, 2), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "output_padding": (1, 1)}
+    arrays = [np.zeros(shape, np.float32) for shape in ((2, 3, 4, 5), (3, 6, 1, 1))]
+    context = context_of("conv", arrays, [("f32", (2, 6, 8, 10))], {**attrs, "groups": 1, "transposed": True})
+    products, spread = LOWERINGS["conv"](context)
+    assert products.iterations == 2 * 6 * 4 * 5 and len(spread.body) == len(spread.stores) == 1
 
 
 def test_convolution_pads_each_side_on_its_own():

@@ -8,7 +8,7 @@ values that may be kept are those that FX has a node for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from torch.fx import Graph as FxGraph
 from torch.fx import GraphModule
 from torch.fx import Node as FxNode
 
+from strop.frontend.torch.blocked_losses import FxLoss, find_losses, write_in_blocks
 from strop.frontend.torch.normalize import from_fx
 from strop.graph.ir import Node
 from strop.graph.joint import LEAVES, JointGraph
@@ -30,6 +31,7 @@ class JointConversion:
     joint: JointGraph
     nodes: Mapping[str, str]  # a value's name → the name of the FX node that makes it
     values: Mapping[str, Node]  # the name of an FX node that backward may read → the value that it makes
+    losses: Mapping[str, FxLoss] = field(default_factory=dict)  # cross-entropies, by the names of their logits
 
 
 def joint_from_fx(module: GraphModule, results: int) -> JointConversion:
@@ -57,7 +59,18 @@ def joint_from_fx(module: GraphModule, results: int) -> JointConversion:
     tensors = sum(isinstance(output, FxNode) and not _is_number(output) for output in returned[:results])
     written = frozenset(conversion.values[node.name].name for node in written_inputs(module))
     joint = JointGraph.of(conversion.traced, tensors, tangents, frozenset(nodes), conversion.drawn, written)
-    return JointConversion(joint, nodes, values)
+    losses = {values[one.product.name].name: one for one in find_losses(module, results) if one.product.name in values}
+    joint = replace(joint, losses={name: one.described() for name, one in losses.items()})
+    return JointConversion(joint, nodes, values, losses)
+
+
+def with_blocks(conversion: JointConversion, module: GraphModule, results: int, joint: JointGraph) -> JointConversion:
+    """The conversion of the FX graph after the losses that `joint` takes in blocks have been written so."""
+    if not joint.blocks:
+        return conversion
+    write_in_blocks(module, conversion.losses, joint.blocks)
+    made = joint_from_fx(module, results)
+    return replace(made, joint=replace(made.joint, losses={**made.joint.losses, **joint.losses}, blocks=joint.blocks))
 
 
 def _base(value: Node) -> Node:

@@ -27,6 +27,7 @@ from strop.frontend.torch.aten import (  # noqa: F401  (importing a family regis
     contractions,
     creation,
     indexing,
+    losses,
     nn,
     pointwise,
     recurrences,

@@ -96,7 +96,9 @@ def _convolvable(node: Node) -> Verdict:
 @lowering("conv", "byte_conv", check=_convolvable)
 def conv(c: Context) -> list[Nest]:
     """y[n, oc, o] = bias[oc] + Σ x[n, ic, o·stride + k·dilation - before] · w[oc, ic, k], or its transpose."""
-    return _transposed(c, _phases(c)) if c.attr("transposed") else _direct(c)
+    if not c.attr("transposed"):
+        return _direct(c)
+    return _spread(c) if _leaves_gaps(c.node) else _transposed(c, _phases(c))
 
 
 def transposed_without_copies(c: Context) -> list[Nest]:
@@ -119,6 +121,39 @@ def _direct(c: Context) -> list[Nest]:
     pixel = c.read(0, batch, group * weight[1] + as_index(ic), *place)
     pixel = guarded(pixel, inside(*zip(place, x[2:])), 0)
     return _convolution(c, (batch, channel, *points), (ic, *taps), pixel, c.read(1, channel, ic, *taps))
+
+
+def _leaves_gaps(node: Node) -> bool:
+    """Whether a transposed convolution has one tap, at every n-th point only: the gradient of a 1×1 convolution with a
+    stride."""
+    return set(node.inputs[1].shape[2:]) == {1} and max(node.attrs["stride"]) > 1 and len(node.inputs) == 2
+
+
+def _spread(c: Context) -> list[Nest]:
+    """The products of all pixels, then each of them where it belongs, with zeros in between."""
+    batch, channel, points = _output_loops(c)
+    x = c.node.inputs[0].shape
+    ic = reducing("ic", x[1] // c.node.attrs["groups"])
+    made = c.temporary("pixels", c.dtype, (x[0], c.node.shape[1], *x[2:]))
+    pixels = tuple(parallel(f"i{axis}", extent) for axis, extent in zip(SPACE[len(points)], x[2:]))
+    out = c.node.shape[1] // c.node.attrs["groups"]
+    source = (as_index(channel) // out) * ic.extent + as_index(ic)
+    acc = c.scratch("acc", c.dtype)
+    factor = c.read(1, source, as_index(channel) % out, *(ZERO for _ in points))
+    products = accumulate(acc, (ic,), c.read(0, batch, source, *pixels), factor, _product(c))
+    outer = (batch, channel, *pixels)
+    place: list[Index] = []
+    guards: list[tuple[Index, Extent]] = []
+    for point, extent, stride, (before, _) in zip(points, x[2:], c.node.attrs["stride"], c.node.attrs["padding"]):
+        moved = as_index(point) + before
+        place.append(moved // stride)
+        guards += [(moved % stride, 1), (place[-1], extent)]
+    value = guarded(Load(made, (as_index(batch), as_index(channel), *place)), inside(*guards), 0)
+    whole = (batch, channel, *points)
+    return [
+        c.nest(outer, *products, store(made, outer, value_of(acc)), scratch=(acc,), suffix="pixels"),
+        c.nest(whole, store(c.out, whole, value)),
+    ]
 
 
 #: neighbours in a row of a transposed convolution that are summed up side by side, and channels from which it pays

@@ -312,7 +312,7 @@ def _transform_weights(plan: _WinogradConvolution, target: Buffer) -> Nest:
         store(
             target,
             (*first, i * columns + j, *taps, ic, oi),
-            weighted_sum(along[j], [_at(half, i, kw) for kw in range(widths)]),
+            weighted_sum(along[j], [at(half, i, kw) for kw in range(widths)]),
         )
         for i in range(rows)
         for j in range(columns)
@@ -355,10 +355,10 @@ def _transform_input(plan: _WinogradConvolution, n: Loop, s: Loop, target: Buffe
             place = plan.pixel(positions, (i, j), taps)
             edges = inside(*zip(place, c.node.inputs[0].shape[2:]))
             body.append(store(d, (i, j), guarded(c.read(0, n, ic, *place), edges, 0)))
-        mixed = transformed(over, [_at(d, i, j) for i in range(rows)])
+        mixed = transformed(over, [at(d, i, j) for i in range(rows)])
         body += [store(half, (i, j), value) for i, value in enumerate(mixed)]
     for i in range(rows):
-        mixed = transformed(along, [_at(half, i, j) for j in range(columns)])
+        mixed = transformed(along, [at(half, i, j) for j in range(columns)])
         body += [store(target, (i * columns + j, p, *taps, ic), value) for j, value in enumerate(mixed)]
     return Nest((p, *taps, ic), tuple(body), (d, half))
 
@@ -375,11 +375,11 @@ def _inverse(plan: _WinogradConvolution, m: Buffer, n: Loop, s: Loop, ob: Loop) 
         column = [Load(m, (index_of(i * columns + j), as_index(r), as_index(oj))) for i in range(rows)]
         body += [store(half, (i, j), value) for i, value in enumerate(transformed(over, column))]
     for i in range(height):
-        mixed = transformed(along, [_at(half, i, k) for k in range(columns)])
+        mixed = transformed(along, [at(half, i, k) for k in range(columns)])
         body += [store(tile, (i, j), value) for j, value in enumerate(mixed)]
     sound = c.scratch("sound", c.dtype)
-    outputs = [_at(tile, i, j) for i in range(height) for j in range(width)]
-    body.append(store(sound, (), apply("watch", _zero_or_nan(outputs))))
+    outputs = [at(tile, i, j) for i in range(height) for j in range(width)]
+    body.append(store(sound, (), apply("watch", zero_or_nan(outputs))))
     ti, tj = parallel("ti", height), parallel("tj", width)
     value: Expr = Load(tile, (as_index(ti), as_index(tj)))
     if len(c.node.inputs) == 3:
@@ -394,7 +394,7 @@ def _inverse(plan: _WinogradConvolution, m: Buffer, n: Loop, s: Loop, ob: Loop) 
     return Nest((r, oj), tuple(body), (half, tile, sound))
 
 
-def _zero_or_nan(values: Sequence[Expr]) -> Expr:
+def zero_or_nan(values: Sequence[Expr]) -> Expr:
     """0 where all values are finite, NaN where one is not: a tile spreads that over all of its outputs."""
     zero = Const(0.0, values[0].dtype)
     total: Expr = zero
@@ -406,7 +406,7 @@ def _zero_or_nan(values: Sequence[Expr]) -> Expr:
 # ---- the transforms --------------------------------------------------------------------------------------------------
 
 
-def _at(buffer: Buffer, *index: int) -> Expr:
+def at(buffer: Buffer, *index: int) -> Expr:
     return Load(buffer, tuple(map(index_of, index)))
 
 

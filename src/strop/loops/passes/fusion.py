@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
 from strop.loops.ir import CONSTANT, Buffer, Nest, Store, rename
 from strop.loops.lowered import LibraryCall, Lowered, Step
@@ -378,15 +379,21 @@ class Hoist(NestsPass):
             if isinstance(step, LibraryCall):
                 rest.append(replace(step, inputs=tuple(kept.get(b, b) for b in step.inputs)))
                 continue
-            step = rename(step, kept)
+            step = _over(step, tuple((b, kept[b]) for b in (*step.reads, *step.writes) if b in kept))
             constant = all(b.space in CONSTANT for b in step.reads)
             if constant and all(b.space in ("arena", "packed") for b in step.writes) and not set(step.writes) & shared:
                 new = {b: replace(b, space="packed") for b in step.writes}
                 kept.update(new)
-                once.append(rename(step, new))
+                once.append(_over(step, tuple(new.items())))
                 continue
             rest.append(step)
         return replace(ir, nests=tuple(rest), once=tuple(once))
+
+
+@remembered(maxsize=4096)
+def _over(nest: Nest, new: tuple[tuple[Buffer, Buffer], ...]) -> Nest:
+    """The nest over other buffers. A program that is planned again gets the same nests, and what is known of them."""
+    return rename(nest, dict(new))
 
 
 def _written_per_call(steps: Sequence[Step]) -> set[Buffer]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from strop.core.memoize import remembered
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import index_of
 from strop.loops.ir import Loop, Nest, Store
@@ -201,6 +202,7 @@ def leading(nest: Nest) -> Loop:
     return next((loop for loop in nest.loops if loop.extent > 1), nest.loops[0])
 
 
+@remembered(maxsize=4096)
 def ready(nest: Nest) -> Verdict:
     """Whether a scheduled nest can be emitted."""
     return _flat_vectors(nest, None) and _division(nest)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 
-from strop.frontend.torch.aten import byte_products, recurrences
+from strop.frontend.torch.aten import byte_products, losses, recurrences
 from strop.frontend.torch.aten import trees as aten_trees
 from strop.graph.ir import Node
 from strop.runtime.meanings import Meaning, means
@@ -129,6 +129,26 @@ def _added(mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
     if mask is None or mask.dtype is not torch.bool:
         return mask
     return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -torch.inf)
+
+
+@means("linear_cross_entropy")
+def linear_cross_entropy(
+    node: Node, x: Tensor, weight: Tensor, labels: Tensor, bias: Tensor | None = None, *, ignore_index: int, mean: bool,
+    rows: int, gradients: Sequence[str],
+) -> tuple[Tensor, ...]:  # fmt: skip
+    return tuple(losses.linear_cross_entropy(x, weight, bias, labels, ignore_index, mean, rows, " ".join(gradients)))
+
+
+@means("linear_cross_entropy_backward")
+def linear_cross_entropy_backward(
+    node: Node, x: Tensor, weight: Tensor, labels: Tensor, logsumexp: Tensor, scale: Tensor,
+    bias: Tensor | None = None, *, ignore_index: int, rows: int, gradients: Sequence[str],
+) -> tuple[Tensor, ...]:  # fmt: skip
+    return tuple(
+        losses.linear_cross_entropy_backward(
+            x, weight, bias, labels, logsumexp, scale, ignore_index, rows, " ".join(gradients)
+        )
+    )
 
 
 @means("lstm")

@@ -63,7 +63,10 @@ export function roofline(prediction, peak, select) {
     const ridge = peak.gflops / rate;
     const from = Math.max(10 ** lowX, 10 ** lowY / rate);
     svg.append(s("path", { d: `M${x(from)} ${y(from * rate)} L${x(ridge)} ${y(peak.gflops)}`, class: `roof memory-${name}` }));
-    svg.append(s("text", { x: x(from) + 14, y: y(from * rate) + 12, class: "axis" }, `${name} ${rate.toFixed(0)} GB/s`));
+    // along its roof: those of L1 and L2 are too near for labels that lie
+    const [fromX, fromY] = [x(from), y(from * rate)];
+    const slope = (Math.atan2(y(peak.gflops) - fromY, x(ridge) - fromX) * 180) / Math.PI;
+    svg.append(s("text", { x: fromX + 8, y: fromY - 5, class: "axis", transform: `rotate(${slope.toFixed(1)} ${fromX} ${fromY})` }, `${name} ${rate.toFixed(0)} GB/s`));
   }
   svg.append(s("path", { d: `M${x(peak.gflops / rates[0][1])} ${y(peak.gflops)} H${wide - right}`, class: "roof" }), s("text", { x: wide - right + 6, y: y(peak.gflops) + 4, class: "axis" }, `${peak.gflops.toFixed(0)} GFLOP/s`));
   const most = Math.max(...points.map(({ step }) => step.measured_us || step.predicted_us), 1e-9);

@@ -44,7 +44,7 @@ export function microseconds(amount) {
 }
 
 export function percent(share, digits = 1) {
-  return share === null || share === undefined ? "–" : `${(share * 100).toFixed(digits)} %`;
+  return share === null || share === undefined ? "–" : `${(share * 100).toFixed(digits)} %`.replace("-", "−");
 }
 
 export function signed(text, amount) {

@@ -37,7 +37,7 @@ export class Inspector {
     const others = edges.length > 1 ? h("details", {}, h("summary", {}, `${line.count} tensors on this edge`), h("ul", { class: "plain" }, edges.map((one) => h("li", {}, button(`${one.producer} → ${one.consumer} (${bytes(one.bytes)})`, () => this.select({ kind: "edge", producer: one.producer, consumer: one.consumer, line }), { class: "link" }))))) : null;
     const why = h("section", { "aria-label": "Why not fused" }, h("h3", {}, "Why are these not one nest?"), h("p", { class: "hint" }, "…"));
     const result = h("div", { id: "preview" });
-    empty(this.element, title, about, others, why, result);
+    empty(this.element, title, why, result, about, others);
     try {
       const found = await this.ask("why_not", { a: producer, b: consumer, half: this.context.half });
       if (!fresh()) return;
@@ -50,7 +50,7 @@ export class Inspector {
 
   whyNot(section, found, result) {
     const passes = found.enabled_by.join(" ");
-    const apart = `keepapart{a=${found.producer} b=${found.consumer}}`;
+    const apart = `keepapart{a=${JSON.stringify(found.producer)} b=${JSON.stringify(found.consumer)}}`;
     if (found.fused) {
       empty(section, h("h3", {}, "These are one nest"), h("p", {}, found.reason), this.live ? this.offer(apart, "Keep them apart", result) : null);
       return;
@@ -60,14 +60,14 @@ export class Inspector {
       h("h3", {}, "Why are these not one nest?"),
       h("p", { id: "why", class: "why" }, h("b", {}, found.rule ? `${found.rule}: ` : ""), found.reason),
       found.needs ? h("p", {}, h("b", {}, "It would take: "), found.needs) : null,
-      passes ? [h("p", {}, h("b", {}, "What does it: "), h("code", { class: "pass" }, passes)), this.live ? this.offer(passes, "Fuse", result) : null] : h("p", { class: "hint" }, "No pass that Strop has would make one nest of them."),
+      passes ? [h("p", {}, h("b", {}, "What does it: "), h("code", { class: "pass" }, passes)), found.effect ? h("p", { id: "effect", class: found.effect.worse ? "refusal" : "good" }, `${found.effect.worse ? "✗" : "✓"} ${found.effect.told}`) : null, this.live ? this.offer(passes, "Fuse", result) : null] : h("p", { class: "hint" }, "No pass that Strop has would make one nest of them."),
       found.others.length ? h("details", {}, h("summary", {}, "What the other rules say"), h("ul", { class: "plain" }, found.others.map((one) => h("li", {}, h("b", {}, `${one.rule}: `), one.reason, one.needs ? ` (${one.needs})` : "")))) : null,
     );
   }
 
   layouts(tensor, result) {
     const choice = h("select", { id: "layout" }, LAYOUTS.map((name) => h("option", { value: name }, name.replace("_", " "))));
-    const text = () => `pin{tensor=${tensor} layout=${choice.value}}`;
+    const text = () => `pin{tensor=${JSON.stringify(tensor)} layout=${choice.value}}`;
     return h("section", { "aria-label": "Layout" }, h("h3", {}, "Layout"), h("div", { class: "inline" }, h("label", {}, `${tensor} lies `, choice), button("Preview layout", () => this.preview(text(), result)), button("Set layout", () => this.act("apply", { passes: text() }))));
   }
 
@@ -96,10 +96,26 @@ export class Inspector {
     for (const origin of node.origins.slice(0, 6)) rows.push(row(["from", h("code", {}, origin)]));
     const result = h("div", { id: "preview" });
     const cost = h("div", {});
+    const ways = h("div", {});
     const nests = node.kind === "operator" ? node.computes : node.kind === "nest" ? [name] : [];
     const code = nests.map((one) => button(`Code of ${one}`, () => this.enter(one), { class: "link" }));
-    empty(this.element, title, facts("This node", rows), code.length ? h("p", { class: "inline" }, code) : null, cost, this.edges((one) => one === name), this.live ? this.possibilities(name, result) : null, result);
+    empty(this.element, title, facts("This node", rows), code.length ? h("p", { class: "inline" }, code) : null, ways, cost, this.edges((one) => one === name), this.live ? this.possibilities(name, result) : null, result);
+    if (this.live && node.kind !== "input") this.algorithms(name, ways, result, fresh).catch((error) => empty(ways, h("p", { class: "refusal" }, error.message)));
     if (node.kind === "nest") this.cost(name, cost, fresh).catch((error) => empty(cost, h("p", { class: "refusal" }, error.message)));
+  }
+
+  async algorithms(name, element, result, fresh) {
+    const found = await this.ask("algorithms", { name, half: this.context.half });
+    if (!found.length || !fresh()) return;
+    const pickers = found.map(({ node, chosen, others }) => {
+      const ways = Object.keys(others);
+      const choice = h("select", { "aria-label": `Algorithm of ${node}` }, h("option", { value: "" }, `${chosen} (now)`), ways.map((way) => h("option", { value: way }, way)));
+      const preview = button("Preview", () => this.preview(others[choice.value], result), { disabled: true, "aria-label": `Preview: another algorithm of ${node}` });
+      const use = button("Use", () => this.act("apply", { passes: others[choice.value] }), { disabled: true, class: "primary", "aria-label": `Use another algorithm of ${node}` });
+      choice.addEventListener("change", () => { preview.disabled = use.disabled = !choice.value; });
+      return h("div", { class: "inline" }, h("label", {}, `${node} by `, choice), preview, use);
+    });
+    empty(element, h("section", { id: "algorithms", "aria-label": "Algorithm" }, h("h3", {}, "Algorithm"), pickers));
   }
 
   async cost(name, element, fresh) {

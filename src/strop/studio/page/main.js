@@ -18,7 +18,7 @@ const KEYS = [
   ["o", "open or close all groups"], ["t", "light or dark"], ["Esc", "cancel what runs, or close"], ["?", "this list"],
 ];
 const el = (id) => document.getElementById(id);
-const state = { view: "Graph", level: "plan", half: "", open: new Set(), selection: null, nodes: [], lines: [], overview: null, busy: false };
+const state = { view: "Graph", level: "plan", half: "", open: new Set(), selection: null, nodes: [], lines: [], overview: null, busy: false, stale: null };
 
 let source = null;
 let graph = null;
@@ -29,7 +29,7 @@ let time = null;
 let compare = null;
 
 async function start() {
-  source = await sourceOfPage({ progress: showProgress, closed: () => say("The studio has ended. Start it again with `strop studio`.") });
+  source = await sourceOfPage({ progress: showProgress, changed, closed: () => say("The studio has ended. Start it again with `strop studio`.") });
   graph = new GraphView({ select, toggle, enter, announce: say });
   tree = new Tree(el("tree"), { select, toggle });
   inspector = new Inspector(el("inspector"), { ask, act, select, enter, live: source.live });
@@ -189,8 +189,24 @@ async function act(command, given) {
     failed(error);
   } finally {
     state.busy = false;
+    if (state.stale) changed(state.stale);
   }
   return undefined;
+}
+
+// another page has changed the session, or what this one has cancelled had been done in part
+async function changed(command) {
+  if (state.busy) {
+    state.stale = command;
+    return;
+  }
+  state.stale = null;
+  try {
+    await refresh();
+    say(`${command}, by another page or before it was cancelled: this is where the session stands.`);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 function askBranch() {
@@ -250,8 +266,11 @@ async function select(given) {
   }
   graph.mark(selection);
   if (name) tree.mark(name);
-  if (name && state.view === "Graph") graph.reveal(name);
   inspector.show(selection, { half: state.half, nodes: state.nodes, lines: state.lines });
+  if (name && state.view === "Graph") {
+    graph.resize(); // the panel may have taken room
+    graph.reveal(name);
+  }
   if (state.view === "Code" && selection?.kind === "node") await showView("Code", false);
 }
 
@@ -399,7 +418,7 @@ async function choose(name) {
   el("search").value = "";
   search();
   await select({ kind: "node", name });
-  el("inspector").querySelector("button, summary, input")?.focus();
+  el("inspector").querySelector("button, summary, input")?.focus({ preventScroll: true });
 }
 
 const SHORTCUTS = {

@@ -1,12 +1,13 @@
 // Where answers come from: the server of a live studio, or the data inside a report. The page asks both the same way.
 
 export class LiveSource {
-  constructor({ progress, closed }) {
+  constructor({ progress, closed, changed }) {
     this.live = true;
     this.waiting = new Map();
     this.next = 1;
     this.progress = progress;
     this.closed = closed;
+    this.changed = changed;
   }
 
   open() {
@@ -43,6 +44,10 @@ export class LiveSource {
   }
 
   heard(message) {
+    if ("changed" in message) {
+      this.changed(message.changed);
+      return;
+    }
     const asked = this.waiting.get(message.id);
     if (!asked) return;
     if ("progress" in message) {

@@ -1,0 +1,131 @@
+"""Whether the logits of a cross-entropy exist all at once, or some rows at a time.
+
+All logits are written and read about eight times between the products that make and use them (twice as a log-softmax
+that backward reads), and up to three tensors of their size exist. In blocks, a softmax takes the place of its logits,
+which are six times and one tensor; but every block reads the weight twice, and reads and writes its gradient. What
+forward computes of that gradient is kept, and multiplied in backward by the factor that comes from above.
+
+With 512 rows of 768 and 50,257 words on one core of a Zen 5, the products and what is between them take 511 ms with all
+logits, 494 ms as one block, 517, 531, 597 and 738 ms as 2, 4, 8 and 16 blocks: 15 ms for each, which the bytes of four
+sweeps over the weight explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from strop.core.journal import Journal
+from strop.core.options import Memory
+from strop.core.passes import Pass
+from strop.graph.joint import Half, JointGraph, LinearLoss, LossBlocks
+from strop.graph.passes.loss_blocks import BlockLoss, LossPass
+from strop.schedule.rematerialization import SLOWER, Rematerialization
+from strop.target.description import Target
+
+#: rows of a block at least: products of fewer rows are slower by themselves
+FEWEST_ROWS = 64
+#: times that all logits are moved, and those of blocks
+_WHOLE, _BLOCKED = 8, 6
+#: of the time that "balanced" may give for memory, the part that blocks may take
+_SHARE = 0.5
+
+
+def plan_losses(
+    joint: JointGraph, target: Target, memory: Memory, journal: Journal, edits: Sequence[Pass] = ()
+) -> tuple[JointGraph, list[Pass]]:
+    """The joint graph with blocks for the logits of its losses where they pay, and the passes that chose them. `edits`
+    are passes by hand."""
+    passes: list[Pass] = []
+    costs = Rematerialization(joint, target) if any(not loss.why for loss in joint.losses.values()) else None
+    for value, loss in joint.losses.items():
+        if loss.why or costs is None:
+            journal.add("refusal", value, f"blockloss: all logits have to exist: {loss.why}", reason=loss.why)
+            continue
+        choice = _Choice(loss, costs, memory)
+        chosen = choice.blocks()
+        if isinstance(chosen, str):
+            journal.add("refusal", value, f"blockloss: {chosen}", reason=chosen)
+            continue
+        one = BlockLoss(value, chosen.rows, chosen.gradients)
+        passes.append(one)
+        journal.add(
+            "choice", value, f"{one}: {chosen.rows} of {loss.rows} rows of logits exist at a time, "
+            f"{choice.block_bytes(chosen.rows)} bytes of {loss.logits_bytes}; that takes about "
+            f"{round(choice.cycles(chosen)):+} cycles", bytes=choice.block_bytes(chosen.rows),
+            cycles=round(choice.cycles(chosen)),
+        )  # fmt: skip
+    for each in (*passes, *edits):
+        joint = each(joint)
+    return joint, [*passes, *edits]
+
+
+def of_losses(edits: Sequence[Pass]) -> tuple[list[Pass], list[Pass]]:
+    """Passes by hand on a joint graph: those on its losses, which come first, and the others."""
+    losses: list[Pass] = [one for one in edits if isinstance(one, LossPass)]
+    return losses, [one for one in edits if not isinstance(one, LossPass)]
+
+
+class _Choice:
+    """What blocks of one loss would take, and which are chosen."""
+
+    def __init__(self, loss: LinearLoss, costs: Rematerialization, memory: Memory) -> None:
+        self.loss, self.costs, self.memory = loss, costs, memory
+        self.target = costs.target
+
+    def blocks(self) -> LossBlocks | str:
+        """The blocks, or why there are none."""
+        loss = self.loss
+        if loss.logits_bytes <= self.target.l3_ours:
+            return f"the cache holds all logits, {loss.logits_bytes} bytes"
+        needed = self._for_budget()
+        if needed is not None:
+            return self._smallest(needed, self._allowance) or LossBlocks(loss.rows, needed)
+        limit = self._allowance if self.memory == "balanced" else 0.0
+        found = self._smallest("forward", limit)
+        if found is None:
+            return f"blocks would take longer, and memory={self.memory!r} leaves no time for that"
+        if self.memory == "balanced" and found.rows + loss.width >= 2 * loss.rows:
+            return "the gradient of the weight, which forward would have to keep, takes as much as the logits"
+        return found
+
+    @property
+    def _allowance(self) -> float:
+        return SLOWER * _SHARE * self.costs.step
+
+    def _for_budget(self) -> Half | None:
+        """Where a budget is less than what the fastest step keeps: the half in which gradients are to be computed."""
+        if isinstance(self.memory, str):
+            return None
+        kept = self.costs.cut().bytes
+        if kept <= self.memory:
+            return None
+        of_weight = self.loss.weight_bytes if "weight" in self.loss.gradients else 0
+        fits = of_weight < self.loss.logits_bytes and kept - self.loss.logits_bytes + of_weight <= self.memory
+        return "forward" if fits else "backward"
+
+    def _smallest(self, gradients: Half, limit: float) -> LossBlocks | None:
+        """The smallest blocks that take so many cycles more than all logits at most, those of products apart."""
+        most = max(self.loss.rows // FEWEST_ROWS, 1)
+        for count in range(most, 0, -1):
+            rows = -(-self.loss.rows // count)
+            made = LossBlocks(rows, "forward")
+            if self.cycles(made) <= limit:
+                return replace(made, gradients=gradients)
+        return None
+
+    def block_bytes(self, rows: int) -> int:
+        return rows * self.loss.words * self.loss.item_bytes
+
+    def cycles(self, blocks: LossBlocks) -> float:
+        """What blocks take more than all logits."""
+        loss = self.loss
+        sweeps = 1 + ("x" in loss.gradients) + 2 * ("weight" in loss.gradients)
+        moved = (-(-loss.rows // blocks.rows) - 1) * sweeps * loss.weight_bytes
+        moved -= (_WHOLE - _BLOCKED) * loss.logits_bytes
+        if blocks.gradients == "forward":
+            moved += 2 * loss.weight_bytes * ("weight" in loss.gradients)
+            return moved / self.target.bandwidth[3]
+        lanes = self.target.lanes("f32") * 4 // loss.item_bytes
+        product = loss.rows * loss.words * loss.width / (self.target.fma_per_cycle * lanes)
+        return moved / self.target.bandwidth[3] + product
