@@ -27,7 +27,7 @@ from strop.graph.passes import loss_blocks, partition
 from strop.graph.passes import rewrites as graph_passes
 from strop.graph.verify import verify as verify_graph
 from strop.loops.calls import Call, PlannedStep
-from strop.loops.ir import Buffer, Nest, rename, shared
+from strop.loops.ir import Buffer, Nest, rename
 from strop.loops.layout import Layout
 from strop.loops.lower.graph import lower
 from strop.loops.lowered import LibraryCall, Lowered, Step, require_numbers
@@ -324,9 +324,7 @@ def _lowered(choices: Choices) -> Lowered:
     algorithms = {nodes[name]: one for name, one in choices.algorithms.items()}
     try:
         library = {nodes[name]: why for name, why in choices.library.items()}
-        lowered = lower(choices.graph, algorithms, library, choices.lowerings)
-        # another session of the same model finds what is known of these very nests
-        return replace(lowered, nests=tuple(shared(s) if isinstance(s, Nest) else s for s in lowered.nests))
+        return lower(choices.graph, algorithms, library, choices.lowerings)
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         given = [name for name, one in choices.algorithms.items() if one not in choices.possible(name).values()]
         if not given:

@@ -21,7 +21,7 @@ from strop.core.dtypes import STORED
 from strop.core.extents import UnknownExtent
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store
+from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store, shared
 from strop.loops.lower import LOWERINGS, VIEW_MAPS, Context, Lowering, Read, can_lower, load_families, store
 from strop.loops.lower.concat_pad import literal
 from strop.loops.lowered import LibraryCall, Lowered, Step
@@ -155,7 +155,7 @@ class _Lowering:
         if key not in self.known:
             context = Context(named, reads, results)
             with _named(node):
-                nests = tuple(_computing(nest, node) for nest in algorithm(context))
+                nests = tuple(shared(_computing(nest, node)) for nest in algorithm(context))
             self.known[key] = nests, context.constants
         nests, constants = self.known[key]
         self.steps += nests
