@@ -38,7 +38,7 @@ def chosen(given: JointGraph, memory: Memory, *edits: str) -> tuple[LossBlocks |
 
 def test_many_rows_are_taken_in_blocks_that_cost_nothing() -> None:
     blocks, told = chosen(joint(8192), "fastest")
-    assert blocks is not None and 768 < blocks.rows <= 4096 and blocks.gradients == "forward"
+    assert blocks is not None and 768 < blocks.rows < 8192 and blocks.gradients == "forward"
     assert "rows of logits exist at a time" in told
 
 
@@ -51,8 +51,7 @@ def test_balanced_takes_smaller_blocks_than_fastest() -> None:
     ("rows", "width", "words", "memory", "why"),
     [
         (64, 64, 100, "balanced", "the cache holds all logits"),
-        (256, 768, WORDS, "fastest", "would take longer"),
-        (700, 1024, WORDS, "balanced", "takes as much as the logits"),
+        (100, 768, WORDS, "balanced", "there are 100 rows"),
     ],
 )
 def test_logits_are_left_whole_for_a_reason(rows: int, width: int, words: int, memory: Memory, why: str) -> None:

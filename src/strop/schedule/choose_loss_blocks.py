@@ -2,18 +2,18 @@
 
 All logits are written and read about eight times between the products that make and use them (twice as a log-softmax
 that backward reads), and up to three tensors of their size exist. In blocks, a softmax takes the place of its logits,
-which are six times and one tensor; but every block reads the weight twice, and reads and writes its gradient. What
-forward computes of that gradient is kept, and multiplied in backward by the factor that comes from above.
+which are six times and one tensor; but every block reads the weight twice, and reads and writes its gradient. The
+weight is packed once, not in both halves. What forward computes of its gradient is kept, and multiplied in backward by
+the factor that comes from above.
 
-With 512 rows of 768 and 50,257 words on one core of a Zen 5, the products and what is between them take 511 ms with all
-logits, 494 ms as one block, 517, 531, 597 and 738 ms as 2, 4, 8 and 16 blocks: 15 ms for each, which the bytes of four
-sweeps over the weight explain.
+With 512 rows of 768 and 50,257 words on one core of a Zen 5, the products and what is between them take 517 ms with all
+logits, 481 ms as one block, and 502, 519 and 579 ms as 2, 4 and 8 blocks: 14 ms for each more, which is what three of
+the four sweeps over the weight take; the products hide the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from strop.core.journal import Journal
 from strop.core.options import Memory
@@ -23,10 +23,12 @@ from strop.graph.passes.loss_blocks import BlockLoss, LossPass
 from strop.schedule.rematerialization import SLOWER, Rematerialization
 from strop.target.description import Target
 
-#: rows of a block at least: products of fewer rows are slower by themselves
+#: rows of a block at least: products of fewer rows are slower by themselves. A loss of fewer than twice as many is left
 FEWEST_ROWS = 64
 #: times that all logits are moved, and those of blocks
 _WHOLE, _BLOCKED = 8, 6
+#: of the bytes that a block's sweeps over the weight move, the part that products do not hide
+_SHOWN = 0.75
 #: of the time that "balanced" may give for memory, the part that blocks may take
 _SHARE = 0.5
 
@@ -78,16 +80,12 @@ class _Choice:
         loss = self.loss
         if loss.logits_bytes <= self.target.l3_ours:
             return f"the cache holds all logits, {loss.logits_bytes} bytes"
+        if loss.rows < 2 * FEWEST_ROWS:
+            return f"there are {loss.rows} rows, and blocks have {FEWEST_ROWS} at least"
         needed = self._for_budget()
         if needed is not None:
-            return self._smallest(needed, self._allowance) or LossBlocks(loss.rows, needed)
-        limit = self._allowance if self.memory == "balanced" else 0.0
-        found = self._smallest("forward", limit)
-        if found is None:
-            return f"blocks would take longer, and memory={self.memory!r} leaves no time for that"
-        if self.memory == "balanced" and found.rows + loss.width >= 2 * loss.rows:
-            return "the gradient of the weight, which forward would have to keep, takes as much as the logits"
-        return found
+            return self._smallest(needed, self._allowance)
+        return self._smallest("forward", self._allowance if self.memory == "balanced" else 0.0)
 
     @property
     def _allowance(self) -> float:
@@ -104,15 +102,13 @@ class _Choice:
         fits = of_weight < self.loss.logits_bytes and kept - self.loss.logits_bytes + of_weight <= self.memory
         return "forward" if fits else "backward"
 
-    def _smallest(self, gradients: Half, limit: float) -> LossBlocks | None:
-        """The smallest blocks that take so many cycles more than all logits at most, those of products apart."""
-        most = max(self.loss.rows // FEWEST_ROWS, 1)
-        for count in range(most, 0, -1):
-            rows = -(-self.loss.rows // count)
-            made = LossBlocks(rows, "forward")
-            if self.cycles(made) <= limit:
-                return replace(made, gradients=gradients)
-        return None
+    def _smallest(self, gradients: Half, limit: float) -> LossBlocks:
+        """The smallest blocks that take at most so many cycles more than all logits, products apart; or one."""
+        rows = self.loss.rows
+        for count in range(rows // FEWEST_ROWS, 1, -1):
+            if self.cycles(LossBlocks(-(-rows // count))) <= limit:
+                return LossBlocks(-(-rows // count), gradients)
+        return LossBlocks(rows, gradients)
 
     def block_bytes(self, rows: int) -> int:
         return rows * self.loss.words * self.loss.item_bytes
@@ -121,10 +117,9 @@ class _Choice:
         """What blocks take more than all logits."""
         loss = self.loss
         sweeps = 1 + ("x" in loss.gradients) + 2 * ("weight" in loss.gradients)
-        moved = (-(-loss.rows // blocks.rows) - 1) * sweeps * loss.weight_bytes
-        moved -= (_WHOLE - _BLOCKED) * loss.logits_bytes
+        moved = _SHOWN * (-(-loss.rows // blocks.rows) - 1) * sweeps * loss.weight_bytes
+        moved -= (_WHOLE - _BLOCKED) * loss.logits_bytes + 2 * loss.weight_bytes
         if blocks.gradients == "forward":
-            moved += 2 * loss.weight_bytes * ("weight" in loss.gradients)
             return moved / self.target.bandwidth[3]
         lanes = self.target.lanes("f32") * 4 // loss.item_bytes
         product = loss.rows * loss.words * loss.width / (self.target.fma_per_cycle * lanes)
