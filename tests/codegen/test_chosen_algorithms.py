@@ -28,8 +28,10 @@ def product(dtype: str, rows: int, depth: int, columns: int) -> Graph:
     return Graph((x,), (weight,), (build.linear(x, weight),))
 
 
-def convolution(dtype: str, channels: int, size: tuple[int, ...], kernel: tuple[int, ...], groups: int = 1) -> Graph:
-    x = build.input(0, dtype, (1, channels, *size), "x")
+def convolution(
+    dtype: str, channels: int, size: tuple[int, ...], kernel: tuple[int, ...], groups: int = 1, batch: int = 1
+) -> Graph:
+    x = build.input(0, dtype, (batch, channels, *size), "x")
     weight = build.param("w", dtype, (channels, channels // groups, *kernel))
     padding = [(taps // 2, taps // 2) for taps in kernel]
     return Graph((x,), (weight,), (build.conv(x, weight, padding=padding, groups=groups),))
@@ -60,6 +62,7 @@ GRAPHS: dict[str, Callable[[str], Graph]] = {
     "row": lambda dtype: product(dtype, 1, 1280, 1000),
     "short row": lambda dtype: product(dtype, 1, 512, 256),
     "3×3": lambda dtype: convolution(dtype, 32, (24, 24), (3, 3)),
+    "small images": lambda dtype: convolution(dtype, 128, (4, 4), (3, 3), batch=8),
     "5×5": lambda dtype: convolution(dtype, 32, (20, 20), (5, 5)),
     "groups": lambda dtype: convolution(dtype, 64, (28, 28), (3, 3), 2),
     "sound": lambda dtype: convolution(dtype, 64, (100,), (3,)),

@@ -14,7 +14,7 @@ from strop.graph.integer_valued import is_whole
 from strop.graph.ir import Node
 from strop.loops.ir import Nest
 from strop.loops.lower import Context
-from strop.loops.lower.winograd import axes_of, winograd, winograd_applies
+from strop.loops.lower.winograd import axes_of, images_of_strip, winograd, winograd_applies
 from strop.target.description import Target
 
 #: cycles per vector of channels and tile for transforming inputs and outputs, by the window's size and dimensions
@@ -26,6 +26,8 @@ SHALLOW = 24.0
 SMALL_WINDOW = 4
 #: input channels from which Winograd is worth a look
 FEWEST_CHANNELS = 8
+#: tiles of several small images that share a pass over the weights, at most: two register tiles of rows
+STRIP_OF_IMAGES = 16
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def choose_winograd(
             prod(axis.phases for axis in axes),
         )
         depth = prod(axis.sections for axis in axes)
-        strip = _strip(tiles, points * depth * ic * groups * 4, target, threads)
+        strip = _strip(batch, tiles, points * depth * ic * groups * 4, target, threads)
         entering, leaving = TRANSFORMS[window, len(tiled)]
         work = batch * phases * tiles * points * depth * ic * oc
         products = work / rate / EFFICIENCY_PRODUCTS * (1 + (SHALLOW / (depth * ic) if groups > 1 else 0.0))
@@ -97,7 +99,11 @@ def _block(channels: int, lanes: int) -> int:
     return max(halves, default=0)
 
 
-def _strip(tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:
-    """Tiles whose transforms fill no more than half of L2, as many as a register tile has rows; a strip per thread."""
+def _strip(batch: int, tiles: int, bytes_per_tile: int, target: Target, threads: int) -> int:
+    """Tiles whose transforms fill no more than half of L2, as many as a register tile has rows; a strip per thread. Of
+    images that have fewer, several make a strip."""
     most = max(1, target.l2 // 2 // bytes_per_tile)
+    images = images_of_strip(batch, tiles, min(STRIP_OF_IMAGES, most, batch * tiles // threads))
+    if images > 1:
+        return images * tiles
     return max(1, min(12, most, tiles // threads))

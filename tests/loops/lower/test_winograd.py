@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from loops.interpret import context_of, execute
-from strop.loops.lower.winograd import winograd, winograd_applies
+from strop.loops.lower.winograd import images_of_strip, winograd, winograd_applies
 from strop.loops.lower.winograd_transforms import transforms
 
 PLAIN = {"stride": (1, 1), "dilation": (1, 1), "groups": 1, "transposed": False, "output_padding": (0, 0)}
@@ -39,6 +39,16 @@ def test_equals_the_direct_convolution(window, x, out, padding, bias):
     attrs = {**PLAIN, "padding": tuple((p, p) for p in padding)}
     (result,) = execute(lambda c: winograd(c, window), "conv", inputs, [("f32", expected.shape)], attrs)
     np.testing.assert_allclose(result, expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("batch", "strip", "images"), [(6, 12, 3), (4, 16, 4), (5, 16, 1), (2, 3, 1)])
+def test_tiles_of_several_small_images_make_a_strip(batch, strip, images):
+    inputs = [torch.randn(batch, 3, 4, 3), torch.randn(4, 3, 3, 3), torch.randn(4)]
+    expected = F.conv2d(*inputs, padding=1)
+    attrs = {**PLAIN, "padding": ((1, 1), (1, 1))}
+    (result,) = execute(lambda c: winograd(c, 4, strip), "conv", inputs, [("f32", expected.shape)], attrs)
+    np.testing.assert_allclose(result, expected.numpy(), rtol=1e-5, atol=1e-5)
+    assert images_of_strip(batch, 4, strip) == images
 
 
 def test_the_weight_transform_reads_the_weight_alone():

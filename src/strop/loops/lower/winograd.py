@@ -162,8 +162,8 @@ def winograd_applies(node: Node) -> Verdict:
 
 def winograd(c: Context, window: int = 6, strip: int = 12, block: int = 16) -> list[Nest]:
     """The nests. Windows are of so many pixels along each dimension that tiles lie along; `strip` tiles (about: a
-    divisor of all tiles is taken) share one pass over the transformed weights, `block` output channels (at most: a
-    divisor of those of a group) one set of products."""
+    divisor of an image's tiles is taken, or all tiles of several images) share one pass over the transformed weights,
+    `block` output channels (at most: a divisor of those of a group) one set of products."""
     axes = [replace(axis, window=window) if axis.tiled else axis for axis in axes_of(c.node)]
     plan = _WinogradConvolution(c, axes, strip, block)
     shape = (plan.blocks, plan.points, *(loop.extent for loop in plan.taps("")), plan.channels, plan.block)
@@ -251,6 +251,21 @@ class _WinogradConvolution:
         return min(_divisors(tiles), key=lambda d: (abs(log(d / self.wanted_strip)), d))
 
     @cached_property
+    def images(self) -> int:
+        """Images of a strip: several only where an image has fewer tiles than a strip."""
+        return images_of_strip(self.c.node.shape[0], prod(axis.positions for axis in self.axes), self.wanted_strip)
+
+    def image(self, n: Loop, within: Loop) -> Index:
+        return as_index(n) * self.images + as_index(within) if self.images > 1 else as_index(n)
+
+    def tile_of_strip(self, image: Loop, within: Loop) -> Index:
+        return as_index(image) * self.strip + as_index(within) if self.images > 1 else as_index(within)
+
+    def loops(self, image: Loop, *others: Loop) -> tuple[Loop, ...]:
+        """Loops over the images of a strip, if there are several, and others."""
+        return (image, *others) if self.images > 1 else others
+
+    @cached_property
     def block(self) -> int:
         outputs = self.c.node.shape[1] // self.groups
         return max(d for d in _divisors(outputs) if d <= self.wanted_block)
@@ -322,14 +337,15 @@ def _transform_weights(plan: _WinogradConvolution, target: Buffer) -> Nest:
 
 def _convolve(plan: _WinogradConvolution, weights: Buffer) -> Nest:
     c = plan.c
-    n, s = parallel("n", c.node.shape[0]), parallel("s", plan.strips)
+    n, s = parallel("n", c.node.shape[0] // plan.images), parallel("s", plan.strips)
+    strip = plan.images * plan.strip
     taps = plan.taps("reduce")
     depths = tuple(loop.extent for loop in taps)
-    v = c.scratch("v", c.dtype, (plan.points, plan.strip, *depths, c.node.inputs[0].shape[1]))
+    v = c.scratch("v", c.dtype, (plan.points, strip, *depths, c.node.inputs[0].shape[1]))
     ob = parallel("ob", plan.blocks)
-    m = c.scratch("m", c.dtype, (plan.points, plan.strip, plan.block))
+    m = c.scratch("m", c.dtype, (plan.points, strip, plan.block))
     acc = c.scratch("acc", c.dtype)
-    xi, q, oi = parallel("xi", plan.points), parallel("q", plan.strip), parallel("oi", plan.block)
+    xi, q, oi = parallel("xi", plan.points), parallel("q", strip), parallel("oi", plan.block)
     k = reducing("k", plan.channels)
     left = tuple(as_index(i) for i in (xi, q, *taps))
     right = tuple(as_index(i) for i in (*plan.phases, ob, xi, *taps, k, oi))
@@ -345,7 +361,7 @@ def _transform_input(plan: _WinogradConvolution, n: Loop, s: Loop, target: Buffe
     """V = Bᵀ·x·B for each tile of the strip and each channel"""
     c, (rows, columns) = plan.c, plan.window
     (_, _, over), (_, _, along) = plan.matrices
-    p, ic = parallel("p", plan.strip), parallel("ic", target.shape[-1])
+    pn, p, ic = parallel("pn", plan.images), parallel("p", plan.strip), parallel("ic", target.shape[-1])
     taps = plan.taps("input")
     positions = plan.positions(s, p)
     d, half = c.scratch("d", c.dtype, (rows, columns)), c.scratch("bd", c.dtype, (rows, columns))
@@ -354,25 +370,26 @@ def _transform_input(plan: _WinogradConvolution, n: Loop, s: Loop, target: Buffe
         for i in range(rows):
             place = plan.pixel(positions, (i, j), taps)
             edges = inside(*zip(place, c.node.inputs[0].shape[2:]))
-            body.append(store(d, (i, j), guarded(c.read(0, n, ic, *place), edges, 0)))
+            body.append(store(d, (i, j), guarded(c.read(0, plan.image(n, pn), ic, *place), edges, 0)))
         mixed = transformed(over, [at(d, i, j) for i in range(rows)])
         body += [store(half, (i, j), value) for i, value in enumerate(mixed)]
     for i in range(rows):
         mixed = transformed(along, [at(half, i, j) for j in range(columns)])
-        body += [store(target, (i * columns + j, p, *taps, ic), value) for j, value in enumerate(mixed)]
-    return Nest((p, *taps, ic), tuple(body), (d, half))
+        at_tile = plan.tile_of_strip(pn, p)
+        body += [store(target, (i * columns + j, at_tile, *taps, ic), value) for j, value in enumerate(mixed)]
+    return Nest(plan.loops(pn, p, *taps, ic), tuple(body), (d, half))
 
 
 def _inverse(plan: _WinogradConvolution, m: Buffer, n: Loop, s: Loop, ob: Loop) -> Nest:
     """y = Aᵀ·M·A + bias for each tile of the strip and each channel of the block; what hangs over is not written"""
     c, (rows, columns), (height, width) = plan.c, plan.window, plan.tile
     (over, _, _), (along, _, _) = plan.matrices
-    r, oj = parallel("r", plan.strip), parallel("oj", plan.block)
+    rn, r, oj = parallel("rn", plan.images), parallel("r", plan.strip), parallel("oj", plan.block)
     oc = as_index(ob) * plan.block + as_index(oj)
     half, tile = c.scratch("am", c.dtype, (height, columns)), c.scratch("y", c.dtype, (height, width))
     body: list[Store | Nest] = []
     for j in range(columns):
-        column = [Load(m, (index_of(i * columns + j), as_index(r), as_index(oj))) for i in range(rows)]
+        column = [Load(m, (index_of(i * columns + j), plan.tile_of_strip(rn, r), as_index(oj))) for i in range(rows)]
         body += [store(half, (i, j), value) for i, value in enumerate(transformed(over, column))]
     for i in range(height):
         mixed = transformed(along, [at(half, i, k) for k in range(columns)])
@@ -390,8 +407,8 @@ def _inverse(plan: _WinogradConvolution, m: Buffer, n: Loop, s: Loop, ob: Loop) 
         step: Loop | int = tj if axis is plan.tiled[1] else ti if axis.tiled else 0
         place.append(axis.output(position, as_index(step), plan.phase(axis)))
         guards += inside((place[-1], axis.out))
-    body.append(Nest((ti, tj), (replace(store(c.out, (n, oc, *place), value), guards=tuple(guards)),)))
-    return Nest((r, oj), tuple(body), (half, tile, sound))
+    body.append(Nest((ti, tj), (replace(store(c.out, (plan.image(n, rn), oc, *place), value), guards=tuple(guards)),)))
+    return Nest(plan.loops(rn, r, oj), tuple(body), (half, tile, sound))
 
 
 def zero_or_nan(values: Sequence[Expr]) -> Expr:
@@ -408,6 +425,11 @@ def zero_or_nan(values: Sequence[Expr]) -> Expr:
 
 def at(buffer: Buffer, *index: int) -> Expr:
     return Load(buffer, tuple(map(index_of, index)))
+
+
+def images_of_strip(batch: int, tiles: int, strip: int) -> int:
+    """How many images of so many tiles each make a strip of so many tiles at most; all strips have as many."""
+    return max((d for d in _divisors(batch) if d * tiles <= strip), default=1)
 
 
 def _divisors(number: int) -> list[int]:
