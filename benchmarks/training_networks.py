@@ -31,7 +31,7 @@ class Training:
         return self.inputs[0].ndim == 4
 
 
-def _classes(count: int, *shape: int) -> Callable[[Any], Tensor]:
+def classes(count: int, *shape: int) -> Callable[[Any], Tensor]:
     wanted = torch.randint(count, shape)
     return lambda scores: F.cross_entropy(scores.reshape(-1, count), wanted.reshape(-1))
 
@@ -39,13 +39,13 @@ def _classes(count: int, *shape: int) -> Callable[[Any], Tensor]:
 def _images(name: str, batch: int, size: int, seed: int = 0) -> Training:
     torch.manual_seed(seed)
     return Training(
-        zoo.load(name)[0].train().requires_grad_(), (torch.randn(batch, 3, size, size),), _classes(1000, batch)
+        zoo.load(name)[0].train().requires_grad_(), (torch.randn(batch, 3, size, size),), classes(1000, batch)
     )
 
 
 def mlp() -> Training:
     layers = (nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Dropout(0.1), nn.Linear(512, 10))
-    return Training(nn.Sequential(*layers), (torch.randn(128, 784),), _classes(10, 128))
+    return Training(nn.Sequential(*layers), (torch.randn(128, 784),), classes(10, 128))
 
 
 def dlrm() -> Training:
@@ -55,7 +55,7 @@ def dlrm() -> Training:
 
 
 def lstm() -> Training:
-    return Training(Recurrent(), (torch.randn(16, 64, 128),), _classes(64, 16, 64))
+    return Training(Recurrent(), (torch.randn(16, 64, 128),), classes(64, 16, 64))
 
 
 class _Classifier(nn.Module):
@@ -87,7 +87,7 @@ def bert_small() -> Training:
         hidden_size=384, num_hidden_layers=4, num_attention_heads=6, intermediate_size=1536, vocab_size=8000
     )
     encoder = transformers.BertModel(config, add_pooling_layer=False)
-    return Training(_Classifier(encoder, 384, 4).train(), (torch.randint(8000, (8, 128)),), _classes(4, 8))
+    return Training(_Classifier(encoder, 384, 4).train(), (torch.randint(8000, (8, 128)),), classes(4, 8))
 
 
 def gpt2_4_layers() -> Training:
@@ -96,11 +96,11 @@ def gpt2_4_layers() -> Training:
     config = transformers.GPT2Config(n_layer=4, n_positions=256)
     tokens = torch.randint(config.vocab_size, (2, 128))
     model = _Logits(transformers.GPT2LMHeadModel(config)).train()
-    return Training(model, (tokens,), _classes(config.vocab_size, 2, 128))
+    return Training(model, (tokens,), classes(config.vocab_size, 2, 128))
 
 
 def vit_small() -> Training:
-    return Training(VisionTransformer(384, 6, 6), (torch.randn(4, 3, 224, 224),), _classes(1000, 4))
+    return Training(VisionTransformer(384, 6, 6), (torch.randn(4, 3, 224, 224),), classes(1000, 4))
 
 
 def resnet18() -> Training:
@@ -129,5 +129,8 @@ NETWORKS: dict[str, Callable[[], Training]] = {each.__name__: each for each in _
 
 
 def network(name: str, seed: int = 0) -> Training:
+    """One of these networks, or of those beside them."""
+    from training_networks_more import MORE_NETWORKS
+
     torch.manual_seed(seed)
-    return NETWORKS[name]()
+    return {**NETWORKS, **MORE_NETWORKS}[name]()

@@ -66,7 +66,7 @@ def run(seed: int, at_end: bool) -> None:
 
 def main(first: int, last: int) -> None:
     faulthandler.enable()
-    default.PARALLEL_WORK = 0
+    default.PARALLEL_EFFORT = 0
     for seed in range(first, last):
         for at_end in (True, False):
             print(f"seed {seed} at {'end' if at_end else 'start'}", flush=True)

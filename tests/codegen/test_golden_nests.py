@@ -92,7 +92,7 @@ def test_schedule_reads_as_kept(program: Callable[[], Graph]):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_numbers_equal_the_reference(program: Callable[[], Graph], threads: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(default, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(default, "PARALLEL_EFFORT", 0)
     graph = program()
     generator = torch.Generator().manual_seed(0)
     inputs = [torch.randn(node.shape, generator=generator) for node in graph.inputs]

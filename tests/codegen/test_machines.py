@@ -152,7 +152,7 @@ def test_bytes_are_multiplied_by_the_instructions_that_a_machine_has() -> None:
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_plan_computes_the_same(target: str, network: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(default, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(default, "PARALLEL_EFFORT", 0)
     assert_equals_eager(network, target, threads)
 
 

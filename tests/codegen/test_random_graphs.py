@@ -61,7 +61,7 @@ def test_one_thread(seed, steps):
 @given(SEEDS, STEPS)
 def test_two_threads_however_little_work(seed, steps):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(default, "PARALLEL_WORK", 0)
+        patch.setattr(default, "PARALLEL_EFFORT", 0)
         compare(random_graph(seed, steps), threads=2)
 
 

@@ -82,7 +82,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saver:
             model, x, _ = made(name)
             path = folder / f"{len(known)}.strop"
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(default, "PARALLEL_WORK", 0)
+                patch.setattr(default, "PARALLEL_EFFORT", 0)
                 save(model, (x,), None, path, targets, Options(threads=threads, **options), Journal(), name)
             known[key] = path
         return known[key]

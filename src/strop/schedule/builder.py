@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from strop.core.passes import Pass
-from strop.loops.analysis import fusable
+from strop.loops.analysis import fusable, work
 from strop.loops.index import Index
 from strop.loops.ir import Loop, Nest
 from strop.loops.passes.packing import Pack
 from strop.loops.passes.primitives import Fuse, Reorder, find_loop
+from strop.loops.volume import volume
 from strop.target.description import Target
+
+PARALLEL_EFFORT = 60_000  # weighted operations, or bytes, from which sharing among threads pays
 
 
 @dataclass
@@ -69,6 +72,12 @@ def fuse_all(recipe: ScheduleBuilder) -> None:
         if fusable(recipe.at, outer, inner):
             recipe.do(Fuse(recipe.name, outer.name, inner.name))
         position -= 1
+
+
+def effort(nest: Nest) -> float:
+    """What a nest costs, as far as it decides whether threads share it: its weighted operations, or the bytes that it
+    moves where these are more. A copy has hardly any operations, and takes a cycle for every few bytes."""
+    return max(work(nest), sum(volume(nest)))
 
 
 def balance(count: int, threads: int) -> float:

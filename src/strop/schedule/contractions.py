@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import gcd
 
@@ -13,8 +13,8 @@ from strop.loops.ir import CONSTANT, Load, Loop, Nest, loads
 from strop.loops.passes.blocking import RFactor
 from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.packing import Pack, PrefetchNext, loops_around
-from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split
-from strop.schedule.builder import ScheduleBuilder, balance, fuse_all
+from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, pieces
+from strop.schedule.builder import PARALLEL_EFFORT, ScheduleBuilder, balance, effort, fuse_all
 from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
 from strop.schedule.operand_packing import pack_operands, packable, sharing, transpose_rows, worth_packing
 from strop.schedule.tiles import Demand, Tile, best
@@ -240,11 +240,35 @@ def _tile(
         *_window(found, rows, paired),
         shuffled=shuffled,
     )
-    tile = best(demand, lanes, recipe.target)
+    shared = _shared(recipe, found, along, rows, lanes)
+    tile = best(demand, lanes, recipe.target, shared)
     if demand.window and (tile.rows * tile.vectors < recipe.target.fma_latency or found.depth > WRITTEN_OUT):
         demand = replace(demand, looped=True)
-        tile = best(demand, lanes, recipe.target)
+        tile = best(demand, lanes, recipe.target, shared)
     return tile, demand
+
+
+def _shared(
+    recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop | None, lanes: int
+) -> Callable[[Tile], float]:
+    """How evenly threads share the loops around a tile, by the tile; one of these loops is divided among them: that of
+    rows, where these are read once (see `_block`)."""
+    threads = recipe.threads
+    if threads == 1 or recipe.focus or effort(recipe.nest) < PARALLEL_EFFORT:
+        return lambda tile: 1.0
+    others = [balance(loop.extent, threads) for loop in recipe.at.loops if loop not in (along, rows)]
+
+    def shared(tile: Tile) -> float:
+        panels, rest = divmod(along.extent, tile.vectors * lanes)
+        busy = -(-panels // threads) * tile.vectors * lanes + rest  # the rest is one thread's
+        even = [*others, along.extent / (threads * busy)]
+        if rows is not None:
+            busy = sum(-(-count // threads) * size for count, size in pieces(rows.extent, tile.rows))
+            even = [*(others if read_once else even), rows.extent / (threads * busy)]
+        return max(even)
+
+    read_once = rows is not None and _moved_by(found, along) and _moved_by(found, rows)
+    return shared
 
 
 def _row_pairs(
@@ -345,12 +369,16 @@ def _panels_first(recipe: ScheduleBuilder, found: Contraction, along: Loop, oute
 def _block(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop, tile: Tile, panels: int) -> int:
     """How many rows all panels are applied to before the next ones; 0: to all rows, panel by panel.
 
-    For rows that L2 doesn't hold and that every panel would read again. Panels that L2 holds are applied to one tile
-    after the other; of others, which every block reads again, as few blocks as L2 allows must be fewer bytes.
+    Parts of rows that are only added up are read once in any order: tile after tile, as they lie. Panels of weights are
+    applied to some rows at a time where L2 doesn't hold the rows, and every panel would read them again. Those that L2
+    holds are applied to one tile after the other; of others, which every block reads again, as few blocks as L2 allows
+    must be fewer bytes.
     """
     half = recipe.target.l2 // 2
     streamed = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(along.var) != 0)
     moving = sum(load.buffer.bytes for load in found.operands if load.offset.coefficient(rows.var) != 0)
+    if panels > 1 and _moved_by(found, along) and _moved_by(found, rows):
+        return tile.rows
     if panels == 1 or moving <= half:
         return 0
     if streamed <= half:
@@ -358,6 +386,11 @@ def _block(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop,
     block = max(half * rows.extent // moving // tile.rows, 1) * tile.rows
     refetched = streamed * -(-rows.extent // block)
     return block if block < rows.extent and 2 * refetched < moving * panels else 0
+
+
+def _moved_by(found: Contraction, loop: Loop) -> bool:
+    """Whether every step of a loop reads something else."""
+    return all(load.offset.coefficient(loop.var) != 0 for load in found.operands)
 
 
 def _unroll_reduction(recipe: ScheduleBuilder, found: Contraction, demand: Demand) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from math import prod
 
 from strop.loops.analysis import contraction, heavy, work
+from strop.loops.index import Index
 from strop.loops.ir import Loop, Nest, loads
 from strop.loops.passes.loop_modes import Parallelise, Vectorise, in_parts, leading, step_parts
 from strop.loops.passes.primitives import Reorder, Sink, Split
-from strop.schedule.builder import ScheduleBuilder, balance, by_stride, fuse_all
+from strop.loops.volume import volume
+from strop.schedule.builder import PARALLEL_EFFORT, ScheduleBuilder, balance, by_stride, effort, fuse_all
 from strop.schedule.composite import schedule_rows
 from strop.schedule.contractions import tile_contraction
 from strop.schedule.sums import shorten_sums
@@ -21,7 +23,7 @@ from strop.schedule.transpose import schedule_transpose
 from strop.schedule.trees import schedule_trees
 from strop.target.description import Target
 
-PARALLEL_WORK = 60_000  # weighted operations from which a fork and join pays
+MOST_STREAMED = 2  # weighted operations per byte of nests that wait for memory
 EVEN = 0.85  # of the threads' time that is used, from which a loop counts as evenly shared
 
 
@@ -31,11 +33,11 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True, *, cas
     found = contraction(nest)
     if any(loop.until for loop in nest.all_loops):
         schedule_trees(recipe)
-        parallelise_outer(recipe, work(nest))
+        parallelise_outer(recipe, effort(nest))
     elif not any(isinstance(item, Nest) for item in nest.body):
         _pointwise(recipe)
     elif found is not None and nest.iterations:
-        total = work(nest)
+        total = effort(nest)
         tile_contraction(recipe, found)
         parallelise_outer(recipe, total)
     else:
@@ -54,7 +56,7 @@ def _pointwise(recipe: ScheduleBuilder) -> None:
     _sort_by_stride(recipe)
     fuse_all(recipe)
     lanes = recipe.target.lanes("f32")
-    total = work(nest)
+    total = effort(nest)
     inner = recipe.nest.loops[-1]
     if schedule_transpose(recipe) or not _vectorisable(recipe.nest, inner):
         parallelise_outer(recipe, total)
@@ -98,7 +100,7 @@ def _vectorisable(nest: Nest, loop: Loop) -> bool:
 def parallelise_outer(recipe: ScheduleBuilder, total: float) -> None:
     """Divide the work among threads: along the first loop that gives each as much, brought outermost."""
     threads = recipe.threads
-    if threads < 2 or total < PARALLEL_WORK:
+    if threads < 2 or total < PARALLEL_EFFORT:
         return
     main = max(_parts(recipe.nest), key=work, default=None)
     loop = _divisible(main, threads) if main is not None else None
@@ -119,14 +121,33 @@ def _parts(nest: Nest) -> list[Nest]:
 
 
 def _divisible(nest: Nest, threads: int) -> Loop | None:
-    """Of the outer loops the first that threads share evenly, or the one that they share best."""
+    """Of the outer loops the first that threads share evenly, or the one that they share best.
+
+    Where a nest moves more bytes than it computes, threads divide the largest tensor along its outermost dimension, as
+    they do in most other nests: then each thread finds what it wrote before in its own caches.
+    """
     outer = []
     for loop in nest.loops:
         if loop.kind != "parallel" or loop.mode != "serial":
             break
         if loop.extent > 1:
             outer.append(loop)
-    return max(outer, key=lambda loop: min(balance(loop.extent, threads), EVEN), default=None)
+    offset = _largest(nest) if work(nest) < MOST_STREAMED * sum(volume(nest)) else None
+
+    def order(loop: Loop) -> tuple[float, int]:
+        step = offset.coefficient(loop.var) if offset is not None else 0
+        return min(balance(loop.extent, threads), EVEN), abs(step) if step is not None else 0
+
+    return max(outer, key=order, default=None)
+
+
+def _largest(nest: Nest) -> Index | None:
+    """Where in the largest tensor that it touches a nest reads or writes."""
+    touched = [(store.target, store.offset) for store in nest.stores]
+    touched += [(load.buffer, load.offset) for store in nest.stores for load in loads(store)]
+    local = set(nest.all_scratch)
+    found = max((one for one in touched if one[0] not in local), key=lambda one: one[0].bytes, default=None)
+    return found[1] if found is not None else None
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -134,7 +155,7 @@ def _divisible(nest: Nest, threads: int) -> Loop | None:
 
 def _rows(recipe: ScheduleBuilder) -> None:
     """Several passes over a row: vectorise each pass along its own loop, or all of them along an outer loop."""
-    total = work(recipe.nest)
+    total = effort(recipe.nest)
     schedule_rows(recipe)
     steps = prod(loop.extent for loop in recipe.nest.loops if loop.kind == "sequential")
     parallelise_outer(recipe, total / max(steps, 1))

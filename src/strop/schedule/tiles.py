@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from strop.loops.passes.primitives import pieces
@@ -109,7 +109,12 @@ def _vectors(extent: int, lanes: int, target: Target) -> float:
     return whole + (max(narrowest(rest, lanes) / lanes, target.fma_per_cycle / target.fma_pipes) if rest else 0)
 
 
-def best(demand: Demand, lanes: int, target: Target) -> Tile:
-    """The cheapest tile; of equals the one with more rows per weight that is read."""
-    found = list(candidates(demand, lanes, target)) or [Tile(1, 1)]
-    return min(found, key=lambda tile: (cycles(tile, demand, lanes, target), -tile.rows * tile.vectors, tile.vectors))
+def best(demand: Demand, lanes: int, target: Target, shared: Callable[[Tile], float] = lambda tile: 1.0) -> Tile:
+    """The tile that takes the least time, where `shared` is the part of the threads' time that it uses; of equals the
+    one that uses more of it, then the one with more rows per weight that is read."""
+
+    def order(tile: Tile) -> tuple[float, float, int, int]:
+        used = shared(tile)
+        return cycles(tile, demand, lanes, target) / used, -used, -tile.rows * tile.vectors, tile.vectors
+
+    return min(list(candidates(demand, lanes, target)) or [Tile(1, 1)], key=order)

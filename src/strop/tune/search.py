@@ -19,14 +19,14 @@ from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.core.tuning_database import ESTIMATE, TuningKey, TuningRecord
 from strop.cost.model import Cost, estimate, guess
-from strop.loops.analysis import contraction, work
+from strop.loops.analysis import contraction
 from strop.loops.calls import canonicalise
 from strop.loops.ir import CONSTANT, Nest
 from strop.loops.passes.blocking import Subtotal
 from strop.loops.passes.loop_modes import Parallelise, ready
 from strop.loops.passes.primitives import Reset, Serpentine
 from strop.loops.passes.targeted import TargetedNest
-from strop.schedule.builder import ScheduleBuilder
+from strop.schedule.builder import ScheduleBuilder, effort
 from strop.schedule.default import parallelise_outer
 from strop.schedule.mutations import made, near
 from strop.schedule.sampling import draw
@@ -219,7 +219,7 @@ class _Round:
         if recipe is None:
             self.rejected["refused by a pass, or too long to compile"] += 1
             return None
-        parallelise_outer(recipe, work(self.tuned.nest))
+        parallelise_outer(recipe, effort(self.tuned.nest))
         shorten_sums(recipe)
         if not ready(recipe.nest):
             self.rejected["refused by a pass, or too long to compile"] += 1

@@ -25,6 +25,8 @@ from strop.loops.lower.pointwise import apply, cast
 
 #: sums of more elements are made in two steps
 LONGEST_SUM = 4096
+#: so are sums over several dimensions of tensors with more elements, which threads share
+SHARED_SUM = 1 << 14
 #: operator → how a store combines
 FOLDS = {"sum": "sum", "mean": "sum", "prod": "prod", "amax": "max", "amin": "min", "any": "any", "all": "all"}
 
@@ -87,10 +89,10 @@ def reduction(c: Context) -> list[Nest]:
     value = cast(axes.read(c, inner), c.dtype)
     before: list[Nest] = []
     long = [dim for dim, loop in inner.items() if loop.extent != 1]
-    if FOLDS[c.node.op] == "sum" and is_float(c.dtype) and bounds(axes.count)[1] > LONGEST_SUM and len(long) > 1:
-        rows, value = _rows_first(c, axes, inner, value, long[-1])
-        before.append(rows)
-        del inner[long[-1]]
+    if FOLDS[c.node.op] == "sum" and is_float(c.dtype) and (first := _first_step(axes, long)):
+        parts, value = _in_parts(c, axes, inner, value, first)
+        before.append(parts)
+        inner = {dim: loop for dim, loop in inner.items() if dim not in first}
     body = fold(acc, tuple(inner.values()), value, FOLDS[c.node.op])
     result: Expr = at(acc)
     if c.node.op == "mean":
@@ -98,17 +100,32 @@ def reduction(c: Context) -> list[Nest]:
     return [*before, c.nest(axes.outer, *body, store(c.out, axes.target, result), scratch=[acc])]
 
 
-def _rows_first(c: Context, axes: Axes, inner: dict[int, Loop], value: Expr, last: int) -> tuple[Nest, Expr]:
-    """The sums along one dimension, which the sum of everything adds up: rounding errors grow with the longest chain
-    of additions, and a whole image in one chain has cost two digits."""
-    walked = {dim: Loop(Var(f"r{dim}", loop.extent)) for dim, loop in inner.items() if dim != last}
+def _first_step(axes: Axes, long: Sequence[int]) -> Sequence[int]:
+    """The dimensions that a sum adds up first, where it is made in two steps.
+
+    The last one where there are many terms: rounding errors grow with the longest chain of additions, and a whole image
+    in one chain has cost two digits. Otherwise all but the first one, the batch: threads then share a sum as they share
+    what is computed from it and before it, so that each finds its images in its own caches. Neither depends on the
+    number of threads, and so the sum does not.
+    """
+    if len(long) < 2:
+        return ()
+    terms, results = bounds(axes.count)[1], bounds(prod(loop.extent for loop in axes.outer))[1]
+    if terms > LONGEST_SUM:
+        return long[-1:]
+    return long[1:] if terms * results >= SHARED_SUM else ()
+
+
+def _in_parts(c: Context, axes: Axes, inner: dict[int, Loop], value: Expr, first: Sequence[int]) -> tuple[Nest, Expr]:
+    """The sums over the dimensions `first`, and what the sum of everything adds up of them."""
+    walked = {dim: Loop(Var(f"r{dim}", loop.extent)) for dim, loop in inner.items() if dim not in first}
     made = {inner[dim].var: index_of(loop.var) for dim, loop in walked.items()}
-    loops = (*axes.outer, *walked.values())
+    loops = (*walked.values(), *axes.outer)
     sums = c.temporary("rows", c.dtype, [loop.extent for loop in loops])
     acc = c.scratch("acc", c.dtype)
-    body = fold(acc, (inner[last],), value.substitute(made), "sum")
-    rows = c.nest(loops, *body, store(sums, loops, at(acc)), scratch=[acc], suffix="rows")
-    return rows, at(sums, *axes.outer, *(loop for dim, loop in inner.items() if dim != last))
+    body = fold(acc, [inner[dim] for dim in inner if dim in first], value.substitute(made), "sum")
+    parts = c.nest(loops, *body, store(sums, loops, at(acc)), scratch=[acc], suffix="rows")
+    return parts, at(sums, *(loop for dim, loop in inner.items() if dim not in first), *axes.outer)
 
 
 @lowering("argmax", "argmin")

@@ -177,18 +177,28 @@ def _wide(b: Builder, x: Node) -> Node:
 def var_mean(
     b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Node, ...]:
-    return var(b, x, dims, correction, keepdim), _mean(b, x, dims, keepdim)
+    variance, mean = _moments(b, x, dims, correction, keepdim)
+    return b.cast(variance, x.dtype), b.cast(mean, x.dtype)
 
 
 @aten("std_mean.correction")
 def std_mean(
     b: Builder, x: Node, dims: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Node, ...]:
-    return std(b, x, dims, correction, keepdim), _mean(b, x, dims, keepdim)
+    variance, mean = _moments(b, x, dims, correction, keepdim)
+    return b.cast(b.unary("sqrt", variance), x.dtype), b.cast(mean, x.dtype)
 
 
-def _mean(b: Builder, x: Node, dims: Dims, keepdim: bool) -> Node:
-    return b.cast(b.reduce("mean", _wide(b, x), every(x, dims), keepdim), x.dtype)
+def _moments(b: Builder, x: Node, dims: Dims, correction: float | None, keepdim: bool) -> tuple[Node, Node]:
+    """Variance and mean. Where both are wanted, as by batch norm, the mean is computed once, and the variance is the
+    mean of squared distances to it: two passes over the tensor instead of three."""
+    along, wide = every(x, dims), _wide(b, x)
+    if not {0, 1} <= b.call.used or correction != 0:
+        return _var(b, x, dims, correction, keepdim), b.reduce("mean", wide, along, keepdim)
+    mean = b.reduce("mean", wide, along, True)
+    distance = b.sub(wide, mean)
+    variance = b.reduce("mean", b.mul(distance, distance), along, keepdim)
+    return variance, mean if keepdim else b.reshape(mean, variance.shape)
 
 
 # scans
