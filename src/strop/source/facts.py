@@ -62,6 +62,7 @@ class Finding:
     gain_reason: str = ""  #: what the estimate rests on, in words
     assumptions: tuple[str, ...] = ()  #: what must hold for the edits to be right
     worth: float = 0.0  #: what it saves, in units of `hybridize/torch_operations.py`: findings are sorted by it
+    environment: tuple[tuple[str, str], ...] = ()  #: variables that the program is to be started with
 
     @property
     def fixable(self) -> bool:
@@ -150,4 +151,5 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "gain_reason": finding.gain_reason,
         "assumptions": list(finding.assumptions),
         "worth": round(finding.worth, 2),
+        "environment": dict(finding.environment),
     }

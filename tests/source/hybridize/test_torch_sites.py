@@ -36,6 +36,17 @@ def test_a_model_of_library_layers_is_compiled_after_its_line(tmp_path: Path) ->
     assert _fixed(tmp_path, made).startswith(f"{made}\nnet.compile()\n")
 
 
+def test_a_display_of_many_layers_is_followed(tmp_path: Path) -> None:
+    made = f"net = nn.Sequential({_ACTIVATIONS}, {_ACTIVATIONS}, {_ACTIVATIONS})"
+    assert made.count("nn.") > 30
+    assert _fixed(tmp_path, made).startswith(f"{made}\nnet.compile()\n")
+
+
+def test_a_recurrent_layer_behind_many_others_is_seen(tmp_path: Path) -> None:
+    made = f"net = nn.Sequential({_ACTIVATIONS}, {_ACTIVATIONS}, nn.LSTM(8, 8))"
+    assert ".compile()" not in _fixed(tmp_path, made)
+
+
 def test_it_is_offered_and_never_called_safe(tmp_path: Path) -> None:
     file = tmp_path / "train.py"
     made = f"net = nn.Sequential({_ACTIVATIONS})\nopt = torch.optim.Adam(net.parameters())\n"

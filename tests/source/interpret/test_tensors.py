@@ -53,6 +53,8 @@ FLOWS = {
     "map": "def f(t):\n  return t\nlist(map(f, [x]))",
     "filter": "def f(t):\n  return True\nlist(filter(f, [x]))",
     "partial": "import functools\ndef f(a, t):\n  return t\ng = functools.partial(f, 1)\ng(x)",
+    "partial of a partial": "import functools\ndef f(a, b, t):\n  return t\ng = functools.partial(f, 1)\nh = functools.partial(g, 2)\nh(x)",
+    "partial that wraps itself": "import functools\nclass C:\n  def __init__(self):\n    self.g = f\n  def wrap(self):\n    self.g = functools.partial(self.g, a=1)\ndef f(t, a=0):\n  return t\nc = C()\nc.wrap()\nc.wrap()\nc.g(x)",
     "reduce": "import functools\ndef f(a, t):\n  return a + t\nfunctools.reduce(f, [x, x])",
     "closure result": "def make():\n  return tf.ones([1])\ndef f(t):\n  return t\nf(make())",
     "a generator": "def gen():\n  yield tf.ones([1])\ndef f(t):\n  return t\nfor t in gen():\n  f(t)",

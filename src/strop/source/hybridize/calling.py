@@ -20,7 +20,7 @@ from strop.source.interpret.entries import ancestor_names
 from strop.source.interpret.events import Call
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Bound, FunctionValue, Value
-from strop.source.project.declarations import Class, Code
+from strop.source.project.declarations import Class, Code, Module
 
 Often = Literal["often", "once", "unknown"]
 
@@ -117,14 +117,22 @@ def _how_often(program: Program, code: Code) -> Often:
 
 def is_run(program: Program, code: Code) -> bool:
     """Whether a script runs it: calls lead there from module-level code."""
-    seen, todo = {code}, [code]
+    return bool(scripts_that_run(program, code))
+
+
+def scripts_that_run(program: Program, code: Code) -> list[Module]:
+    """The files whose module-level code is this, or leads to a call of it."""
+    seen: dict[Code, None] = {code: None}
+    found: dict[Module, None] = {}
+    todo = [code]
     while todo:
-        callers = {program.code(caller) for caller, _ in program.callers(todo.pop().id)} - seen
-        if any(isinstance(one.node, ast.Module) for one in callers):
-            return True
+        one = todo.pop()
+        if isinstance(one.node, ast.Module):
+            found[one.module] = None
+        callers = {program.code(caller): None for caller, _ in program.callers(one.id)}
+        todo += [caller for caller in callers if caller not in seen]
         seen |= callers
-        todo += callers
-    return False
+    return list(found)
 
 
 def _is_run_by_models(program: Program, code: Code) -> bool:

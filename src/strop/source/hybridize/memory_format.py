@@ -71,7 +71,7 @@ def findings(program: Program, proposals: Sequence[Proposal], target: str) -> li
             continue
         if worth is not None and worth.eager >= WORTH_SAYING * worth.compiled:
             found.append(_finding(code, statement, worth, views))
-    for code, statement in sites.unseen_models(program):
+    for code, statement, _ in sites.unseen_models(program):
         if code.place(statement) in compiled or _chooses_already(code) or not is_trained(program, [code.module]):
             continue
         if _FAMILIES.search(ast.unparse(statement.value)):

@@ -28,7 +28,7 @@ from strop.source.interpret.events import Call
 from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.joins import join_all
-from strop.source.interpret.values import Unknown, Value
+from strop.source.interpret.values import Atom, Unknown, Value
 from strop.source.project.declarations import Class, Code
 
 _MODELS = frozenset(
@@ -184,7 +184,7 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
     """Models of library classes and of files outside the scan, which have no `forward` here that could be decorated."""
     found = []
     taken: set[Object] = set()
-    unseen = list(unseen_models(program))
+    unseen = [(code, statement) for code, statement, _ in unseen_models(program)]
     for code, statement, value in _of(program).sites:
         if is_test(program, code) or _is_repeated(program, code, statement):
             continue
@@ -212,13 +212,15 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
     return found
 
 
-def unseen_models(program: Program) -> Iterator[Site]:
-    """The lines that have a registry or a configuration make a model, which something calls again and again."""
+def unseen_models(program: Program) -> Iterator[tuple[Code, ast.Assign, str]]:
+    """The lines that have a registry or a configuration make a model which something calls again and again, with the
+    name of what makes it."""
     for code, statement, value in _of(program).sites:
-        if is_test(program, code) or _is_repeated(program, code, statement) or not _comes_from_library(value):
+        makers = [_maker(atom) for atom in value.atoms]
+        if is_test(program, code) or _is_repeated(program, code, statement) or not all(map(_MAKERS.match, makers)):
             continue
         if _is_called_in_loop(program, code, statement):
-            yield code, statement
+            yield code, statement, makers[0]
 
 
 def _figures(program: Program, models: list[Object], target: str, with_strop: bool) -> str:
@@ -268,9 +270,8 @@ def _estimate(program: Program, models: list[Object], target: str) -> Estimate |
     return None
 
 
-def _comes_from_library(value: Value) -> bool:
-    made = [a.why.removeprefix("result of `").rstrip("`") if isinstance(a, Unknown) else "" for a in value.atoms]
-    return all(_MAKERS.match(name) for name in made)
+def _maker(atom: Atom) -> str:
+    return atom.why.removeprefix("result of `").rstrip("`") if isinstance(atom, Unknown) else ""
 
 
 def _is_called_in_loop(program: Program, code: Code, statement: ast.Assign) -> bool:

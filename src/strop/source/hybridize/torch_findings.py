@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from strop.source.facts import Finding, Function, Reason
-from strop.source.hybridize import fixes_torch, memory_format, recompiles, waiting
+from strop.source.hybridize import allocator, fixes_torch, memory_format, recompiles, waiting
 from strop.source.hybridize.break_rules import Break
 from strop.source.hybridize.choose import Status, status
 from strop.source.hybridize.syntax import owner_of
@@ -66,6 +66,7 @@ def advise(
             for code in (module.code, *module.functions):
                 found += [_plain(code, reason) for reason in recompiles.compiled_in_loops(program, code)]
     found += memory_format.findings(program, proposals, target)
+    found += allocator.findings(program, proposals, target)
     found += waiting.findings(program, target)
     names = {(program.code(id).module.file, program.code(id).name) for id in inside}
     return Advice(found, proposals, names)

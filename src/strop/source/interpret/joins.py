@@ -28,6 +28,9 @@ from strop.source.interpret.values import (
 )
 
 MAX_ATOMS = 16
+MAX_INSTANCES = (
+    64  #: as many layers of an `nn.Sequential` are told apart; there are no more than expressions that make them
+)
 MAX_CONSTANTS = 6
 _SEVERAL = "one of several things that nobody knows"
 
@@ -71,7 +74,7 @@ def join_all(values: Iterable[Value]) -> Value:
 
 def _is_narrow(atoms: list[Atom]) -> bool:
     """Whether a sorted set is small enough in every respect that `_widened` looks at."""
-    tuples = constants = tensors = unknowns = 0
+    tuples = constants = tensors = unknowns = instances = 0
     types: set[str] = set()
     primitives: set[str] = set()
     for atom in atoms:
@@ -86,7 +89,11 @@ def _is_narrow(atoms: list[Atom]) -> bool:
             tuples += 1
         elif isinstance(atom, Unknown):
             unknowns += 3 if atom.why == _SEVERAL else 1
-    if tuples > 1 or constants > MAX_CONSTANTS or tensors > 3 or unknowns > 2 or len(atoms) > MAX_ATOMS:
+        elif atom.is_instance():
+            instances += 1
+    if instances > MAX_INSTANCES or len(atoms) - instances > MAX_ATOMS:
+        return False
+    if tuples > 1 or constants > MAX_CONSTANTS or tensors > 3 or unknowns > 2:
         return False
     return primitives.isdisjoint(types)
 
@@ -111,9 +118,12 @@ def _widened(atoms: list[Atom]) -> Value:
     if len(unknowns) > 2 or any(atom.why == _SEVERAL for atom in unknowns):
         before = all(atom.before for atom in unknowns)
         atoms = [a for a in atoms if not isinstance(a, Unknown)] + [unknown(_SEVERAL, before).atoms[0]]
-    if len(set(atoms)) > MAX_ATOMS:
-        atoms = sorted(set(atoms), key=SERIAL)[:MAX_ATOMS] + [UNKNOWN.atoms[0]]
-    return intern_value(tuple(sorted(set(atoms), key=SERIAL)))
+    kept = sorted(set(atoms), key=SERIAL)
+    instances = [atom for atom in kept if atom.is_instance()]
+    others = [atom for atom in kept if not atom.is_instance()]
+    if len(instances) > MAX_INSTANCES or len(others) > MAX_ATOMS:
+        kept = sorted({*instances[:MAX_INSTANCES], *others[:MAX_ATOMS], UNKNOWN.atoms[0]}, key=SERIAL)
+    return intern_value(tuple(kept))
 
 
 def _kinds(tensors: list[Tensor]) -> list[tuple[str, str]]:

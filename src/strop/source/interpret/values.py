@@ -57,6 +57,10 @@ class Atom:
         """What is inside an object that is a container."""
         return NOTHING
 
+    def is_instance(self) -> bool:
+        """Whether it is an object of a class, and no container."""
+        return False
+
 
 class Const(Atom):
     """A number, string, bytes, bool, None or Ellipsis whose value is known."""

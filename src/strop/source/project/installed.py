@@ -23,7 +23,9 @@ _KNOWN_BY_NAME = (
 )
 #: tables and configurations decide which model is made: every model of the package would be read, to no avail
 _REGISTRIES = "timm torchvision transformers diffusers open_clip torch_geometric"
-_NOT_FOLLOWED = frozenset(f"{_KNOWN_BY_NAME} {_REGISTRIES}".split())
+#: data, numerics and experiments: they take tensors, but define no layers, and are large
+_NO_LAYERS = "datasets evaluate huggingface_hub mlflow optuna ray scipy sklearn torchdata webdataset"
+_NOT_FOLLOWED = frozenset(f"{_KNOWN_BY_NAME} {_REGISTRIES} {_NO_LAYERS}".split())
 
 
 def package_folders(roots: Iterable[str]) -> list[str]:

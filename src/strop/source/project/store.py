@@ -109,6 +109,7 @@ def _finding(finding: Finding, names: _Names) -> list[Any]:
         finding.gain_reason,
         list(finding.assumptions),
         finding.worth,
+        finding.environment,
     ]
 
 
@@ -140,8 +141,9 @@ def _load(stored: dict[str, Any]) -> tuple[Scan, dict[str, str]]:
         scan.functions.append(function)
     for code, rule, at, function_name, message, safety, edits, imports, gain, *more in stored["findings"]:
         changes = tuple(Edit(place(where), text) for where, text in edits)
-        why, assumptions, worth = more
+        why, assumptions, worth, environment = more
         known = code, rule, place(at), function_name, message, safety, changes, tuple(imports), gain
-        scan.findings.append(Finding(*known, why, tuple(assumptions), worth))
+        variables = tuple((name, value) for name, value in environment)
+        scan.findings.append(Finding(*known, why, tuple(assumptions), worth, variables))
     scan.skipped = [Skipped(*row) for row in stored["skipped"]]
     return scan, dict(stored["followed"])

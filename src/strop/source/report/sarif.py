@@ -71,6 +71,7 @@ def _result(
             "gainReason": finding.gain_reason,
             "assumptions": list(finding.assumptions),
             "worth": round(finding.worth, 2),
+            "environment": dict(finding.environment),
         },
     }
     if finding.edits and finding.safety != "unsafe":

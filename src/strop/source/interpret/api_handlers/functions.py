@@ -18,6 +18,7 @@ from strop.source.interpret.values import (
     FunctionValue,
     Partial,
     Value,
+    intern_value,
     library,
     partial,
     primitive,
@@ -40,7 +41,20 @@ def partialmethod_(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom 
 def partial_(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom | None) -> Value:
     if not args.positional:
         return UNKNOWN
-    return partial(args.positional[0], tuple(args.positional[1:]), tuple(args.kwargs.items())).value
+    rest = tuple(args.positional[1:])
+    whole: list[Atom] = []
+    found: list[Value] = []
+    for atom in args.positional[0].atoms:
+        if isinstance(atom, Partial) and not atom.by:
+            # one partial of the function inside, as Python makes it: an attribute that wraps itself again and again
+            # would otherwise hold each of its wrappings in all that come after it
+            kwargs = {**dict(atom.kwargs), **args.kwargs}
+            found.append(partial(atom.function, (*atom.args, *rest), tuple(kwargs.items())).value)
+        else:
+            whole.append(atom)
+    if whole:
+        found.append(partial(intern_value(tuple(whole)), rest, tuple(args.kwargs.items())).value)
+    return join_all(found)
 
 
 @api_handler(
