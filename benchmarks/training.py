@@ -24,12 +24,12 @@ from training_networks import NETWORKS, Training, network
 
 from strop.core.journal import Journal
 from strop.core.options import Options
-from strop.driver.artifact import Artifact
 from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.profile import TimedProgram
-from strop.runtime.step_program import Half, StepMemory, StepProgram, step_graph
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half, StepProgram, step_graph
 from strop.runtime.thread_count import usable_threads
 from strop.runtime.trainer import allowing_recurrence
 from strop.schedule.program import Plan
@@ -128,10 +128,10 @@ class ProfiledBackend(Backend):
         threads: int,
     ) -> TimedStep:
         target = target_for(options)
-        packed, ordered = step_graph(half, graph, weights, target)
-        stages = run_stages(ordered, target, options, journal, usable_threads(threads, journal))
+        step = step_graph(half, graph, weights, target)
+        stages = run_stages(step.graph, target, options, journal, usable_threads(threads, journal))
         compiled = generate(stages, target, journal, separate=True)
-        program = TimedStep(compiled, options, packed, memory, last_first=half == "backward")
+        program = TimedStep(compiled, options, step, memory)
         self.programs.append((stages.plan, program))
         return program
 
@@ -140,7 +140,6 @@ class ProfiledBackend(Backend):
         found = []
         for number, (plan, program) in enumerate(self.programs):
             idle = statistics.median(program.idle)
-            found.append((statistics.median(program.packing) / 1e3, str(number), "all weights", "pack"))
             for one, taken in zip(plan.sequence, program.nanoseconds):
                 what = getattr(one, "target", "") or getattr(getattr(one, "source", None), "note", "")
                 told = f"library: {what}" if hasattr(one, "target") else what
@@ -149,15 +148,7 @@ class ProfiledBackend(Backend):
 
 
 class TimedStep(StepProgram, TimedProgram):
-    """Half of a training step that notes how long each of its nests takes, and the packing of its weights."""
-
-    def __init__(
-        self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory, *, last_first: bool
-    ) -> None:
-        super().__init__(compiled, options, params, memory, last_first=last_first)
-        self.packing = [0]
-        if self._prepare is not None:
-            self._prepare = self._timed(self._prepare, self.packing)
+    """Half of a training step that notes how long each of its nests takes."""
 
 
 def profile(name: str, rounds: int, options: Options, limit: int) -> None:

@@ -22,7 +22,6 @@ from strop.driver.pipeline import IDLE
 from strop.loops.calls import Call
 from strop.loops.lowered import LibraryCall
 from strop.loops.volume import flop, volume
-from strop.runtime.frames import Arenas
 from strop.runtime.program import NativeProgram
 from strop.schedule.program import Plan
 from strop.schedule.window_chain import InterleavedCalls
@@ -125,9 +124,8 @@ class TimedProgram(NativeProgram):
         compiled: Artifact,
         options: Options,
         direct: Callable[[], NativeProgram] | None = None,
-        arenas: Arenas | None = None,
     ) -> None:
-        super().__init__(compiled, options, direct, arenas)
+        super().__init__(compiled, options, direct)
         self._only = None
         self.clock = time.thread_time_ns if compiled.threads == 1 else time.perf_counter_ns
         self.nanoseconds: list[list[int]] = [[] for _ in compiled.steps]

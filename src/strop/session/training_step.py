@@ -26,7 +26,8 @@ from strop.graph.passes.partition import Keep, Recompute
 from strop.runtime.dynamo import Backend
 from strop.runtime.hot_swap import HotSwapProgram
 from strop.runtime.program import NativeProgram, compiled_for
-from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step, step_graph
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half, StepProgram, build_step, step_graph
 from strop.schedule.rematerialization import Rematerialization
 from strop.session.steering import Steering
 from strop.session.views import StoredValue
@@ -50,7 +51,8 @@ class TrainingHalf(Steering):
         self._prepare()
         self._memory = memory
         self._direct = partial(build_step, half, graph, weights, memory, options.direct, journal, threads)
-        self._packed, self._captured = step_graph(half, graph, weights, self.target)
+        self._step = step_graph(half, graph, weights, self.target)
+        self._captured = self._step.graph
         kept: list[Stages] = []
         compiled = compiled_for(self._captured, options, journal, threads, kept.append)
         with journal.step("load"):
@@ -68,9 +70,7 @@ class TrainingHalf(Steering):
         return pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
 
     def _loaded(self, compiled: Artifact) -> NativeProgram:
-        return StepProgram(
-            compiled, self.options, self._packed, self._memory, self._direct, last_first=self.half == "backward"
-        )
+        return StepProgram(compiled, self.options, self._step, self._memory, self._direct)
 
     def __repr__(self) -> str:
         return f"<{self.half} half: {len(self.compiled.steps)} steps>"
