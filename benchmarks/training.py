@@ -28,7 +28,8 @@ from strop.driver.pipeline import generate, run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.profile import TimedStepProgram
-from strop.runtime.step_program import Half, StepMemory, step_graph
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half, step_graph
 from strop.runtime.thread_count import usable_threads
 from strop.runtime.trainer import allowing_recurrence
 from strop.schedule.program import Plan
@@ -127,10 +128,10 @@ class ProfiledBackend(Backend):
         threads: int,
     ) -> TimedStepProgram:
         target = target_for(options)
-        packed, ordered = step_graph(half, graph, weights, target)
-        stages = run_stages(ordered, target, options, journal, usable_threads(threads, journal))
+        step = step_graph(half, graph, weights, target)
+        stages = run_stages(step.graph, target, options, journal, usable_threads(threads, journal))
         compiled = generate(stages, target, journal, separate=True)
-        program = TimedStepProgram(compiled, options, packed, memory, last_first=half == "backward")
+        program = TimedStepProgram(compiled, options, step, memory)
         self.programs.append((stages.plan, program))
         return program
 
@@ -139,8 +140,6 @@ class ProfiledBackend(Backend):
         found = []
         for number, (plan, program) in enumerate(self.programs):
             idle = statistics.median(program.idle)
-            if program.packing:
-                found.append((statistics.median(program.packing) / 1e3, str(number), "all weights", "pack"))
             for one, taken in zip(plan.sequence, program.nanoseconds):
                 what = getattr(one, "target", "") or getattr(getattr(one, "source", None), "note", "")
                 told = f"library: {what}" if hasattr(one, "target") else what

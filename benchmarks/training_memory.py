@@ -28,7 +28,8 @@ from strop.core.journal import Journal
 from strop.core.options import Memory, Options
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
-from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half, StepProgram, build_step
 from strop.runtime.trainer import allowing_recurrence
 
 CONTENDERS = ("eager", "inductor", "fastest", "balanced")

@@ -63,6 +63,7 @@ def small() -> Artifact:
         outputs=(Output(3, ROW, True), Output(7, Type("i64", (2,)), False)),
         slots=9,
         arena_bytes=128,
+        placed=(),
         packed=(PackedTensor(6, 64),),
         sections=(ParameterSection("a hash", (1,), (0,)),),
         temporary_bytes=256,

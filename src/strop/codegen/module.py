@@ -271,8 +271,8 @@ class _Caller:
             lines.append(f"  {made}.slot = getelementptr inbounds ptr, ptr %slots, i64 {places.slots[buffer]}")
             lines.append(f"  {made} = load ptr, ptr {made}.slot, align 8")
         else:
-            offset = places.temporary if buffer.space == "packed" else places.arena
-            lines.append(f"  {made} = getelementptr inbounds i8, ptr %arena, i64 {offset[buffer]}")
+            offset = places.arena[buffer] if buffer in places.arena else places.temporary[buffer]
+            lines.append(f"  {made} = getelementptr inbounds i8, ptr %arena, i64 {offset}")
         self.known[buffer] = made
         return made
 

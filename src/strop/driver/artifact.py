@@ -157,6 +157,7 @@ class Artifact:
     outputs: tuple[Output, ...]
     slots: int  # pointers in the table; the last one is for the parameter program's own use
     arena_bytes: int
+    placed: tuple[tuple[int, int], ...]  # slots of tensors that lie in the arena, and their places: of a training step
     packed: tuple[PackedTensor, ...]  # what derives from parameters, in the order of its use
     sections: tuple[ParameterSection, ...]
     temporary_bytes: int  # what the parameter program needs while it runs
@@ -202,12 +203,19 @@ def _faults(artifact: Artifact) -> Iterator[str]:
 
 
 def _slot_faults(artifact: Artifact) -> Iterator[str]:
-    """Every slot but the last belongs to one tensor."""
+    """Every slot but the last belongs to one tensor, and what is placed lies inside the arena."""
+    placed = dict(artifact.placed)
+    borders = {*artifact.inputs, *(output.slot for output in artifact.outputs)}
+    if not borders.issuperset(placed) or any(not 0 <= at < artifact.arena_bytes for at in placed.values()):
+        yield "a tensor is placed that is neither input nor output, or outside the arena"
+    for i, output in enumerate(artifact.outputs):
+        if placed.get(output.slot, 0) + output.type.bytes > artifact.arena_bytes and output.slot in placed:
+            yield f"output {i} ends outside the arena"
     made = [slot for step in artifact.steps if isinstance(step, LibraryStep) for slot in step.outputs]
     for i, output in enumerate(artifact.outputs):
-        if output.by_library != (output.slot in made):
+        if output.by_library != (output.slot in made and output.slot not in placed):
             yield f"output {i} is made by nobody, or twice"
-    native = [output.slot for output in artifact.outputs if not output.by_library]
+    native = [output.slot for output in artifact.outputs if output.slot not in made]
     owned = sorted((*artifact.inputs, *artifact.params, *native, *made, *(one.slot for one in artifact.packed)))
     if len(owned) != artifact.slots - 1 or owned != list(range(len(owned))):
         yield f"{len(owned)} tensors do not fill the slots of a table of {artifact.slots}"

@@ -45,7 +45,7 @@ from strop.driver.artifact import (
 from strop.graph.ir import Type
 
 MAGIC = b"\x8bSTROP\r\n"
-VERSION = 2
+VERSION = 3
 FORMAT = "strop program"
 MOST_HEADER = 16 << 20  # bytes: parsed, they take some 30 times as much; a program of 1,000 library steps has 0.4 MB
 MOST_DEPTH = 16  # of tuples in attributes
@@ -55,8 +55,8 @@ _DIGEST = hashlib.sha256().digest_size
 _INTEGERS = range(-(2**63), 2**64)  # of attributes
 _NUMBERS = ("slots", "arena_bytes", "temporary_bytes", "scratch_bytes", "threads")
 _ENTRIES = (
-    "format", "about", "blobs", "objects", "steps", "inputs", "params", "direct", "outputs", "packed", "sections",
-    *_NUMBERS,
+    "format", "about", "blobs", "objects", "steps", "inputs", "params", "direct", "outputs", "placed", "packed",
+    "sections", *_NUMBERS,
 )  # fmt: skip
 _ABOUT = tuple(one.name for one in fields(About))
 T = TypeVar("T")
@@ -84,6 +84,7 @@ def to_bytes(artifact: Artifact) -> bytes:
             "params": artifact.params,
             "direct": artifact.direct,
             "outputs": [[one.slot, *_type(one.type), one.by_library] for one in artifact.outputs],
+            "placed": artifact.placed,
             "packed": [[one.slot, one.bytes] for one in artifact.packed],
             "sections": [[one.key, one.reads, one.makes] for one in artifact.sections],
             **{name: getattr(artifact, name) for name in _NUMBERS},
@@ -202,7 +203,7 @@ def _refused(text: str) -> None:
 
 
 def _artifact(header: dict[str, Any], body: memoryview) -> Artifact:
-    _, about, lengths, objects, steps, inputs, params, direct, outputs, packed, sections, *numbers = _entries(
+    _, about, lengths, objects, steps, inputs, params, direct, outputs, placed, packed, sections, *numbers = _entries(
         header, "its header", _ENTRIES
     )
     blobs = _blobs(_items(lengths, "blobs", _count), body)
@@ -216,6 +217,7 @@ def _artifact(header: dict[str, Any], body: memoryview) -> Artifact:
         params=_items(params, "params", _count),
         direct=_items(direct, "direct", _count),
         outputs=_items(outputs, "outputs", _read_output),
+        placed=_items(placed, "placed", _read_placed),
         packed=_items(packed, "packed", _read_packed),
         sections=_items(sections, "sections", _read_section),
         about=_read_about(about),
@@ -300,6 +302,11 @@ def _read_type(row: Sequence[Any], where: str) -> Type:
 def _read_output(value: Any, where: str) -> Output:
     slot, dtype, shape, by_library = _row(value, where, 4)
     return Output(_count(slot, where), _read_type([dtype, shape], where), _truth(by_library, where))
+
+
+def _read_placed(value: Any, where: str) -> tuple[int, int]:
+    slot, at = _row(value, where, 2)
+    return _count(slot, where), _count(at, where)
 
 
 def _read_packed(value: Any, where: str) -> PackedTensor:

@@ -220,6 +220,7 @@ def generate(
         last = object_code.compile_object(start, target, far=part != "steps")
         code = [*(functions.objects[text] for text in nests), last]
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
+    placed = tuple((slots[b], offset) for b, offset in planned.arena.offsets.items() if b in slots)
     library: dict[str, int] = {}
     for step in planned.steps:
         if isinstance(step, LibraryCall):
@@ -230,9 +231,13 @@ def generate(
         inputs=tuple(slots[b] for b in planned.inputs),
         params=tuple(slots[b] for b in planned.params),
         direct=_direct(planned),
-        outputs=tuple(Output(slots[b], Type(b.dtype, b.shape), b in made) for b in planned.outputs),
+        outputs=tuple(
+            Output(slots[b], Type(b.dtype, b.shape), b in made and b not in planned.arena.offsets)
+            for b in planned.outputs
+        ),
         slots=len(slots) + 1,
         arena_bytes=planned.arena.bytes,
+        placed=placed,
         packed=tuple(PackedTensor(slots[b], room(b)) for b in planned.packed),
         sections=_sections(planned),
         temporary_bytes=max((packing.temporary.bytes for packing in planned.packings), default=0),
@@ -357,10 +362,8 @@ def _native(planned: Plan) -> set[Buffer]:
 
 def _library_step(call: LibraryCall, places: BufferPlaces, native: set[Buffer]) -> LibraryStep:
     def where(buffer: Buffer) -> Slot | InArena | InPacked | ConstantValues:
-        if buffer.space == "packed":
-            return InPacked(places.slots[buffer])
         if buffer in places.slots:
-            return Slot(places.slots[buffer])
+            return (InPacked if buffer.space == "packed" else Slot)(places.slots[buffer])
         if buffer in places.constants:
             return ConstantValues.of(places.constants[buffer], buffer.dtype)
         return InArena(places.arena[buffer])

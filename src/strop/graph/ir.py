@@ -118,18 +118,32 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Handover:
+    """Which tensors of its caller lie in the arena of a program that is half of a training step.
+
+    Forward writes what it keeps to fixed places, and backward finds it there: such an input takes its place until it is
+    read for the last time (or until the end, if it is `lasting`). Gradients lie wherever there is room.
+    """
+
+    inputs: tuple[tuple[int, int], ...] = ()  # positions, with bytes from the start of the arena
+    lasting: tuple[int, ...] = ()  # positions of inputs that some result is a view of
+    outputs: tuple[tuple[int, int | None], ...] = ()  # positions, with places where these are fixed
+
+
+@dataclass(frozen=True)
 class Graph:
     """A whole program: what it takes, what it returns, what it writes back.
 
     `inputs` are nodes of op `input` in calling order; `params` are nodes of op `param` (parameters and
     buffers, values unknown to the compiler). `mutations` pairs an input or param with the value that it
-    must hold when the program ends.
+    must hold when the program ends. Passes drop the `handover`: a program has it from its captured graph.
     """
 
     inputs: tuple[Node, ...]
     params: tuple[Node, ...]
     outputs: tuple[Node, ...]
     mutations: tuple[tuple[Node, Node], ...] = ()
+    handover: Handover | None = None  # of half of a training step, from its making to its program
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -189,7 +203,7 @@ class Graph:
             digest.update(repr((node.op, inputs, sorted(node.attrs.items()), node.types)).encode())
         for nodes in (self.inputs, self.params, self.outputs):
             digest.update(repr([number[n] for n in nodes]).encode())
-        digest.update(repr(self.symbols).encode())
+        digest.update(repr((self.symbols, self.handover)).encode())
         digest.update(repr([(number[a], number[b]) for a, b in self.mutations]).encode())
         return digest.hexdigest()
 

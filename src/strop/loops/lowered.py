@@ -33,8 +33,12 @@ class LibraryCall:
         return str(self.node.attrs["target"]) if self.node.op == "aten" else self.node.op
 
     @property
+    def touched(self) -> tuple[Buffer, ...]:
+        return (*self.inputs, *self.outputs)
+
+    @property
     def symbols(self) -> tuple[Symbol, ...]:
-        return symbols(extent for buffer in (*self.inputs, *self.outputs) for extent in buffer.shape)
+        return symbols(extent for buffer in self.touched for extent in buffer.shape)
 
     def __str__(self) -> str:
         inputs = ", ".join(buffer.name for buffer in self.inputs)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -37,7 +38,8 @@ from strop.graph.ir import Graph
 from strop.graph.joint import JointGraph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of
 from strop.runtime.specializations import Build, RunnableProgram
-from strop.runtime.step_program import Half, StepBuild, StepMemory, build_step
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half, StepBuild, build_step
 from strop.runtime.training import TrainingGraphs, decompositions
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
@@ -134,6 +136,6 @@ def _without_memory(build: Build) -> StepBuild:
         journal: Journal,
         threads: int,
     ) -> RunnableProgram:
-        return build(graph, options, journal, threads)
+        return build(replace(graph, handover=None), options, journal, threads)
 
     return build_half

@@ -52,14 +52,16 @@ class DynamoPiece:
 
     def boxed(self) -> Callable[[list[Any]], Any]:
         def call(args: list[Any]) -> Any:
-            taken = tuple(args)
+            taken = [*args]
             args.clear()
             return self.call(taken)
 
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
 
-    def call(self, args: tuple[Any, ...]) -> Any:
+    def call(self, given: list[Any]) -> Any:
+        """The list is the piece's own: whoever holds nothing but its arguments may empty it."""
+        args = tuple(given)
         if is_forked() and ALONE not in self._said:
             self._said.add(ALONE)
             self.owner.journal.add("note", self._name, ALONE)

@@ -38,41 +38,12 @@ class BoundTensors:
     made: list[Packed]  # which hold that memory: others of the module may use it, too
 
 
-class Arenas:
-    """Arenas that several programs share, each at least as large as the largest that any of them needs."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._unused: list[tuple[Tensor, int, int]] = []  # with their sizes
-
-    def reserve(self, size: int) -> None:
-        self._size = max(self._size, size)
-
-    def take(self) -> tuple[Tensor, int, int]:
-        try:
-            while (found := self._unused.pop())[2] < self._size:
-                pass
-            return found
-        except IndexError:
-            return (*allocate(self._size), self._size)
-
-    def give_back(self, arena: tuple[Tensor, int, int]) -> None:
-        self._unused.append(arena)
-
-    @property
-    def bytes(self) -> int:
-        """Of the arenas that no call is using."""
-        return sum(size for _, _, size in self._unused)
-
-
 class CallFrame:
     """What one call needs for itself: an arena, scratch, the pointer table and the runtime table."""
 
     def __init__(self, compiled: Artifact, functions: Pool | None, own_arena: bool = True) -> None:
         self.bound: BoundTensors | None = None
         self.arena, self.arena_address = allocate(compiled.arena_bytes if own_arena else 0)
-        self.borrowed: tuple[Tensor, int, int] | None = None  # an arena that goes back after the call
-        self.wanted = array("B")  # a byte for each section of the parameter program, where it runs in every call
         stride = compiled.scratch_bytes
         self.scratch, scratch_address = allocate(stride * compiled.threads)
         self.slots = array("Q", bytes(8 * max(compiled.slots, 1)))
@@ -103,12 +74,11 @@ class CallFrame:
         self.bound = bound
         self.views.clear()
 
-    def borrow(self, arena: tuple[Tensor, int, int]) -> None:
-        """Run in another arena, for one call."""
-        self.borrowed = arena
-        if arena[1] != self.arena_address:
-            self.arena, self.arena_address = arena[:2]
-            self.arguments = self.with_arena(self.arena_address)
+    def run_in(self, arena: Tensor, address: int) -> None:
+        """Run in another arena."""
+        if address != self.arena_address:
+            self.arena, self.arena_address = arena, address
+            self.arguments = self.with_arena(address)
             self.views.clear()
 
     def view(self, place: Place) -> Tensor:
@@ -128,12 +98,9 @@ class CallFrame:
 class FramePool:
     """What all calls of a program share: the parameters as they are now, and the frames that nobody uses."""
 
-    def __init__(self, compiled: Artifact, functions: Pool | None, arenas: Arenas | None = None) -> None:
+    def __init__(self, compiled: Artifact, functions: Pool | None) -> None:
         self.compiled = compiled
         self.functions = functions
-        self.arenas = arenas
-        if arenas is not None:
-            arenas.reserve(compiled.arena_bytes)
         self.bound: BoundTensors | None = None
         self.frames: list[CallFrame] = []
         _memories.add(self)
@@ -148,25 +115,20 @@ class FramePool:
             frame.bind(bound)
         return frame
 
-    def take_own(self, equip: Callable[[CallFrame], None]) -> CallFrame:
-        """A frame in an arena that several programs share; a new one is equipped first."""
-        assert self.arenas is not None
+    def take_without_arena(self) -> CallFrame:
+        """A frame that has to be told where to run."""
         try:
-            frame = self.frames.pop()
+            return self.frames.pop()
         except IndexError:
             frame = CallFrame(self.compiled, self.functions, own_arena=False)
-            equip(frame)
-        frame.borrow(self.arenas.take())
-        return frame
+            frame.bind(BoundTensors({}, {}, []))
+            return frame
 
     def done(self, frame: CallFrame) -> bool:
         """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
         where a nest watched values that are not finite."""
         status = frame.status.tobytes()
         frame.status[0] = 0
-        if frame.borrowed is not None and self.arenas is not None:
-            self.arenas.give_back(frame.borrowed)
-            frame.borrowed = None
         self.frames.append(frame)
         if status[OUT_OF_RANGE]:
             raise OutOfRange("index out of range in self")

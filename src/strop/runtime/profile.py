@@ -22,9 +22,8 @@ from strop.driver.pipeline import IDLE
 from strop.loops.calls import Call
 from strop.loops.lowered import LibraryCall
 from strop.loops.volume import flop, volume
-from strop.runtime.frames import Arenas
 from strop.runtime.program import NativeProgram
-from strop.runtime.step_program import StepMemory, StepProgram
+from strop.runtime.step_program import StepProgram
 from strop.schedule.program import Plan
 from strop.schedule.window_chain import InterleavedCalls
 
@@ -126,14 +125,12 @@ class TimedProgram(NativeProgram):
         compiled: Artifact,
         options: Options,
         direct: Callable[[], NativeProgram] | None = None,
-        arenas: Arenas | None = None,
     ) -> None:
-        super().__init__(compiled, options, direct, arenas)
+        super().__init__(compiled, options, direct)
         self._only = None
         self.clock = time.thread_time_ns if compiled.threads == 1 else time.perf_counter_ns
         self.nanoseconds: list[list[int]] = [[] for _ in compiled.steps]
         self.idle: list[int] = []
-        self.packing: list[int] = []  # of weights, where every call packs them
         self._steps = [self._timed(self._step(s), taken) for s, taken in zip(compiled.steps, self.nanoseconds)]
         self._steps += [self._timed(self._step(NativeStep(IDLE)), self.idle)] * _IDLE_CALLS
 
@@ -148,19 +145,12 @@ class TimedProgram(NativeProgram):
         return timed
 
     def forget(self) -> None:
-        for taken in (self.idle, self.packing, *self.nanoseconds):
+        for taken in (self.idle, *self.nanoseconds):
             taken.clear()
 
 
 class TimedStepProgram(StepProgram, TimedProgram):
-    """Half of a training step that notes how long each of its steps takes, and the packing of its weights."""
-
-    def __init__(
-        self, compiled: Artifact, options: Options, params: Sequence[int], memory: StepMemory, *, last_first: bool
-    ) -> None:
-        super().__init__(compiled, options, params, memory, last_first=last_first)
-        if self._prepare is not None:
-            self._prepare = self._timed(self._prepare, self.packing)
+    """Half of a training step that notes how long each of its steps takes."""
 
 
 def profile(
@@ -186,11 +176,8 @@ def profile(
                 whole.append(timed.clock() - start)
     idle = statistics.median(timed.idle)
     medians = [max(statistics.median(taken) - idle, 0.0) / 1e3 for taken in timed.nanoseconds]
-    packing = statistics.median(timed.packing) / 1e3 if timed.packing else 0.0
-    total = sum(medians) + packing or 1.0
+    total = sum(medians) or 1.0
     rows = [_row(step, planned, taken, taken / total) for step, taken in zip(planned.sequence, medians)]
-    if timed.packing:
-        rows.insert(0, ProfileRow("all weights", "pack", "", packing, packing / total, 0, 0, 0))
     return Profile(tuple(rows), statistics.median(whole) / 1e3, rounds)
 
 

@@ -25,7 +25,7 @@ from strop.frontend.torch.library_nodes import resolve
 from strop.frontend.torch.random_operators import is_random
 from strop.graph.ir import Graph
 from strop.runtime import jit, native_loop, reference
-from strop.runtime.frames import Arenas, BoundTensors, CallFrame, FramePool, OutOfRange, Place
+from strop.runtime.frames import BoundTensors, CallFrame, FramePool, OutOfRange, Place
 from strop.runtime.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out
 from strop.runtime.recompute import Recomputation
 from strop.runtime.release import Released, let_go, source
@@ -92,13 +92,12 @@ class NativeProgram:
         compiled: Artifact,
         options: Options,
         direct: Callable[[], NativeProgram] | None = None,
-        arenas: Arenas | None = None,
     ) -> None:
         self.compiled = compiled
         self._draws = any(_draws(step) for step in compiled.steps)
         functions = pool() if compiled.threads > 1 or compiled.about.threaded else None
         self._library = jit.LoadedCode(compiled.code, target_for(options))
-        self._memory = FramePool(compiled, functions, arenas)
+        self._memory = FramePool(compiled, functions)
         self._again = Recomputation(direct if compiled.about.watches else None)
         self._prepare = self._entry(PREPARE) if compiled.sections else None
         self._steps: list[Callable[[CallFrame, dict[int, Tensor]], None]] = []
@@ -319,10 +318,14 @@ class NativeProgram:
         outputs, views, unused = step.outputs, step.views, step.releases
         readers = [_reader(argument) for argument in step.inputs]
         run = reference.runner(step.node, views)
+        placed = {slot for slot, _ in self.compiled.placed}
 
         def call(frame: CallFrame, tensors: dict[int, Tensor]) -> None:
             results = run([read(frame, tensors) for read in readers])
             for slot, result in zip(outputs, results if isinstance(results, tuple) else (results,)):
+                if slot in placed:
+                    tensors[slot].copy_(result)
+                    continue
                 if not views:
                     result = result.detach().contiguous()
                     frame.slots[slot] = result.data_ptr()

@@ -1,16 +1,15 @@
 """Programs of training steps: their parameters change at every call, and their memory stays.
 
-A weight is an argument like any other here. Where a nest reads it in another order than it lies in, the parameter
-program (`PREPARE`) packs it at the start of every call, in native code, into memory that belongs to the call's frame.
-Forward and backward share arenas, since they never run at the same time on behalf of one thread, and take what they
-return from one pool.
+A weight is an argument like any other here. Where a nest reads it in another order than it lies in, the program packs
+it before its first reader. Both halves run in the blocks of `StepMemory`, with what one keeps for the other, gradients
+and packed weights at planned places (`Handover`); what forward returns to the caller comes from a pool.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -18,29 +17,16 @@ from torch import Tensor
 
 from strop.core.journal import Journal
 from strop.core.options import Options
+from strop.core.topological import topological
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import target_for
-from strop.graph.ir import Graph, Node
-from strop.runtime.frames import Arenas, BoundTensors, CallFrame
-from strop.runtime.packed import PackedStore, Sharing, dense, laid_out
+from strop.graph.ir import Graph, Handover, Node
+from strop.runtime.frames import BoundTensors
+from strop.runtime.packed import PackedStore, Sharing, dense
 from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
 from strop.runtime.specializations import RunnableProgram
-from strop.runtime.tensor_pool import TensorPool
+from strop.runtime.step_memory import ForwardCall, StepBlock, StepMemory
 from strop.target.description import Target
-
-
-@dataclass(frozen=True)
-class StepMemory:
-    """What the programs of one training step share."""
-
-    tensors: TensorPool = field(default_factory=TensorPool)
-    arenas: Arenas = field(default_factory=Arenas)
-
-    @property
-    def bytes(self) -> int:
-        """What stays between two steps, packed weights apart."""
-        return self.tensors.bytes + self.arenas.bytes
-
 
 Half = Literal["forward", "backward"]
 
@@ -55,21 +41,33 @@ def build_step(
     threads: int,
 ) -> StepProgram:
     """Compile one half of a training step; `weights` are the places of parameters among the graph's inputs."""
-    packed, ordered = step_graph(half, graph, weights, target_for(options))
-    compiled = compiled_for(ordered, options, journal, threads)
+    step = step_graph(half, graph, weights, target_for(options))
+    compiled = compiled_for(step.graph, options, journal, threads)
 
     def direct() -> StepProgram:
         journal.add("fallback", "numerics", NOT_FINITE)
         return build_step(half, graph, weights, memory, options.direct, journal, threads)
 
     with journal.step("load"):
-        return StepProgram(compiled, options, packed, memory, direct, last_first=half == "backward")
+        return StepProgram(compiled, options, step, memory, direct)
 
 
-def step_graph(half: Half, graph: Graph, weights: Sequence[int], target: Target) -> tuple[list[int], Graph]:
-    """Which weights a half packs, and its graph as it is compiled: backward computes the last gradients first."""
+@dataclass(frozen=True)
+class StepGraph:
+    """Half of a step as it is compiled."""
+
+    graph: Graph
+    params: tuple[int, ...]  # places of the weights that it packs, among the inputs of the half
+    backward: bool  # whether outputs are in reverse order
+    sources: tuple[int, ...]  # places of the inputs that what it keeps is computed from
+
+
+def step_graph(half: Half, graph: Graph, weights: Sequence[int], target: Target) -> StepGraph:
+    """Half of a step as it is compiled: some weights are parameters, and backward computes the last gradients first."""
+    graph = graph if graph.handover is not None else replace(graph, handover=Handover())
     packed = worth_packing(graph, weights, target)
-    return packed, with_params(last_first(graph) if half == "backward" else graph, packed)
+    ordered = last_first(graph) if half == "backward" else graph
+    return StepGraph(with_params(ordered, packed), tuple(packed), half == "backward", _sources(graph))
 
 
 class StepProgram(NativeProgram):
@@ -79,22 +77,25 @@ class StepProgram(NativeProgram):
         self,
         compiled: Artifact,
         options: Options,
-        params: Sequence[int],
+        step: StepGraph,
         memory: StepMemory,
         direct: Callable[[], NativeProgram] | None = None,
-        last_first: bool = False,
     ) -> None:
-        super().__init__(compiled, options, direct, memory.arenas)
-        self._last_first = last_first
+        super().__init__(compiled, options, direct)
+        self._half = step
+        params = step.params
         others = [i for i in range(len(compiled.inputs) + len(params)) if i not in set(params)]
         constants = len(compiled.params) - len(params)
         self._params = tuple(zip(params, compiled.params[constants:]))
         self._inputs = [*zip(others, compiled.inputs), *self._params]
         self._constants: list[tuple[int, Tensor]] = []
-        self._pool = memory.tensors
-        self._sized = [(*fresh, _bytes(fresh[1], fresh[3].itemsize)) for fresh in self._fresh]
-        self._memory.bound = BoundTensors({}, {}, [])
-        memory.arenas.reserve(compiled.temporary_bytes)
+        placed = dict(compiled.placed)
+        self._given = [(place, placed[slot]) for place, slot in zip(others, compiled.inputs) if slot in placed]
+        self._sized = [(*fresh, _bytes(fresh[1], fresh[3].itemsize), placed.get(fresh[0])) for fresh in self._fresh]
+        self._kept = {at: i for i, slot in enumerate(self._results) if (at := placed.get(slot)) is not None}
+        self._shared = memory
+        memory.reserve(compiled.arena_bytes)
+        memory.restores |= bool(self._given) and compiled.about.watches
 
     def bind(self, params: Sequence[Tensor], sharing: Sharing | None = None) -> None:
         """Take the tensors that the graph itself holds, which never change."""
@@ -102,21 +103,43 @@ class StepProgram(NativeProgram):
         self._again.bind(params, sharing or Sharing(PackedStore(), range(len(params))))
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        self._pool.next_call()
-        generator = torch.get_rng_state() if self._draws and self.compiled.about.watches else None
-        frame = self._memory.take_own(self._equip)
+        shared = self._shared
+        shared.tensors.next_call()
+        generator = torch.get_rng_state() if self._draws and (self.compiled.about.watches or shared.restores) else None
+        kept = [(inputs[place], at, inputs[place].nbytes) for place, at in self._given]
+        own = shared.take_with(kept) if kept else None
+        block = own or shared.take()
+        try:
+            results, usable = self._run(inputs if own else self._moved(inputs, block), block)
+            if not usable:
+                if generator is not None:
+                    torch.set_rng_state(generator)
+                return self._again.results(self._restored(inputs, block) if own else inputs, results)
+            if not self._half.backward:
+                self._remember(block, inputs, generator)
+            return results
+        finally:
+            if own:
+                own.forward = None
+            shared.give_back(block)
+
+    def _run(self, inputs: Sequence[Tensor], block: StepBlock) -> tuple[tuple[Tensor, ...], bool]:
+        """The results, and whether they may be used."""
+        frame = self._memory.take_without_arena()
+        frame.run_in(block.memory, block.address)
         slots = frame.slots
         for place, slot in self._inputs:
             slots[slot] = inputs[place].data_ptr()
         for slot, constant in self._constants:
             slots[slot] = constant.data_ptr()
         made = []
-        for slot, shape, strides, dtype, size in self._sized:
-            tensor = self._pool.empty(shape, strides, dtype, size)
+        for slot, shape, strides, dtype, size, at in self._sized:
+            if at is None:
+                tensor = self._shared.tensors.empty(shape, strides, dtype, size)
+            else:
+                tensor = block.tensor(at, size, shape, strides, dtype)
             slots[slot] = tensor.data_ptr()
             made.append(tensor)
-        if self._prepare is not None:
-            self._prepare(*frame.arguments)
         if self._only is not None:
             self._only(*frame.arguments)
             results = tuple(made)
@@ -125,21 +148,47 @@ class StepProgram(NativeProgram):
             bound = BoundTensors({**params, **dict(self._constants)}, {}, [])
             given = [inputs[place] for place, _ in self._inputs[: len(self.compiled.inputs)]]
             results = self._run_steps(frame, bound, given, made)
-        if self._last_first:
+        if self._half.backward:
             results = results[::-1]
-        if self._memory.done(frame):
-            return results
+        return results, self._memory.done(frame)
+
+    # ---- what forward keeps for backward ----
+
+    def _moved(self, inputs: Sequence[Tensor], block: StepBlock) -> Sequence[Tensor]:
+        """The inputs with those in the block that this program overwrites: somebody else may read the others."""
+        moved = list(inputs)
+        for place, at in self._given:
+            given = moved[place]
+            moved[place] = block.tensor(at, given.nbytes, given.shape, given.stride(), given.dtype).copy_(given)
+        return moved
+
+    def _remember(self, block: StepBlock, inputs: Sequence[Tensor], generator: Tensor | None) -> None:
+        """Leave with the block how to compute once more what was kept in it, and whether hooks see that."""
+        block.observed = torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+        if not self._shared.restores:
+            return
+        sources = [inputs[place] for place in self._half.sources]
+        block.forward = ForwardCall(partial(self._kept_again, inputs, generator), sources)
+
+    def _kept_again(self, inputs: Sequence[Tensor], generator: Tensor | None) -> dict[int, Tensor]:
+        """What a call of forward kept, by its places, computed once more."""
+        now = torch.get_rng_state()
         if generator is not None:
             torch.set_rng_state(generator)
-        return self._again.results(inputs, results)
+        try:
+            made = self(inputs)
+            return {at: made[i] for at, i in self._kept.items()}
+        finally:
+            torch.set_rng_state(now)
 
-    def _equip(self, frame: CallFrame) -> None:
-        """Memory for the weights that the frame's calls pack, and which sections of the parameter program run: all."""
-        compiled = self.compiled
-        addresses, held = laid_out({i: packed.bytes for i, packed in enumerate(compiled.packed)})
-        frame.wanted = array("B", [1] * max(len(compiled.sections), 1))
-        frame.slots[compiled.slots - 1] = frame.wanted.buffer_info()[0]
-        frame.bind(BoundTensors({}, {compiled.packed[i].slot: (held, at) for i, at in addresses.items()}, []))
+    def _restored(self, inputs: Sequence[Tensor], block: StepBlock) -> Sequence[Tensor]:
+        """The inputs as they were before this program overwrote some."""
+        assert block.forward is not None
+        kept = block.forward.kept()
+        restored = list(inputs)
+        for place, at in self._given:
+            restored[place] = kept[at].view(restored[place].dtype).view(restored[place].shape)
+        return restored
 
 
 def last_first(graph: Graph) -> Graph:
@@ -148,7 +197,9 @@ def last_first(graph: Graph) -> Graph:
     Gradients are asked for in the order of the parameters, and backward reaches the last ones first: in that order a
     layer's weight gradient is computed while the gradient that it is made of is at hand.
     """
-    return replace(graph, outputs=graph.outputs[::-1])
+    handover, last = graph.handover or Handover(), len(graph.outputs) - 1
+    outputs = tuple((last - i, at) for i, at in handover.outputs)
+    return replace(graph, outputs=graph.outputs[::-1], handover=replace(handover, outputs=outputs))
 
 
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:
@@ -185,11 +236,22 @@ def with_params(graph: Graph, places: Sequence[int]) -> Graph:
     inputs = [node for node in graph.inputs if node not in chosen]
     new.update((node, replace(node, attrs={"index": i})) for i, node in enumerate(inputs))
     changed = graph.map(new)
+    handover, places_now = graph.handover or Handover(), {graph.inputs.index(node): i for i, node in enumerate(inputs)}
+    given = tuple((places_now[i], at) for i, at in handover.inputs)
+    lasting = tuple(places_now[i] for i in handover.lasting)
     return replace(
         changed,
         inputs=tuple(new[node] for node in inputs),
         params=(*graph.params, *(new[graph.inputs[place]] for place in places)),
+        handover=replace(handover, inputs=given, lasting=lasting),
     )
+
+
+def _sources(graph: Graph) -> tuple[int, ...]:
+    """The inputs that outputs at fixed places are computed from."""
+    assert graph.handover is not None
+    found = set(topological([graph.outputs[i] for i, at in graph.handover.outputs if at is not None]))
+    return tuple(place for place, node in enumerate(graph.inputs) if node in found)
 
 
 def _bytes(shape: Sequence[int], item: int) -> int:

@@ -32,7 +32,7 @@ empty: Callable[..., Tensor] = getattr(guards, "_empty_strided_cpu", None) or (
 )
 #: references to an object that one attribute holds: that one, and the argument of the function that counts
 _ALONE = 2
-_use_count: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
+use_count: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
 
 
 class _Held:
@@ -49,8 +49,8 @@ class _Held:
         if getrefcount(self.storage) > _ALONE:  # tensors hold the memory, others may hold this very object
             return False
         storage = self.storage
-        assert _use_count is not None
-        return _use_count(storage._cdata) == 1 and storage.nbytes() == size and not storage.is_shared()
+        assert use_count is not None
+        return use_count(storage._cdata) == 1 and storage.nbytes() == size and not storage.is_shared()
 
 
 class TensorPool:
@@ -63,7 +63,7 @@ class TensorPool:
 
     def empty(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
         """A tensor of `size` bytes whose contents are undefined."""
-        if size < LEAST_BYTES or _use_count is None:
+        if size < LEAST_BYTES or use_count is None:
             return empty(shape, strides, dtype)
         held = self._held.setdefault(size, deque())
         one = self._free(held, size) or _Held(_mapped(size), 0)

@@ -7,6 +7,7 @@ the other still is, and what passes between them is the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -37,13 +38,16 @@ from strop.graph.images import (
     taking_channels_last,
     to_channels_last,
 )
-from strop.graph.ir import Graph
-from strop.graph.joint import JointGraph
+from strop.graph.ir import Graph, Handover, Node
+from strop.graph.joint import LEAVES, JointGraph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
 from strop.runtime.outputs import Alias, Computed, Output
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced, refusal
-from strop.runtime.step_program import Half, StepMemory
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half
+from strop.runtime.tensor_pool import LEAST_BYTES
 from strop.schedule.choose_loss_blocks import of_losses, plan_losses
+from strop.schedule.memory import padded
 from strop.schedule.rematerialization import plan_partition
 
 if TYPE_CHECKING:
@@ -68,6 +72,7 @@ class TrainingGraphs:
         self.owner = owner
         self.memory = StepMemory()
         self.weights: frozenset[str] = frozenset()
+        self.kept: tuple[str, ...] = ()  # what lies in the step's memory between the halves, by names of FX nodes
         self.channels_last: frozenset[str] = frozenset()  # what is kept that way: images, by the names of FX nodes
         self.results = 0  # of the forward graph's outputs, those that are not kept for the backward graph
         self.joint: JointGraph | None = None  # with what is kept, where that is our own choice
@@ -152,18 +157,21 @@ class TrainingPiece(DynamoPiece):
         self.weights = [i for i, node in enumerate(tensors) if node.name in step.weights]
         self.unbound = self.parameters.look([])
         self._fixed: Specialization | None = None  # the only variant, where all shapes are known
+        self._kept: dict[Node, str] = {}  # results for backward alone, by the names of FX nodes
+        self._lasting: frozenset[Any] = frozenset()  # tensors that some result is a view of
         self._turned: dict[int, tuple[int, ...]] = {}  # tensors that it takes channels last, and their dimensions so
 
-    def call(self, args: tuple[Any, ...]) -> Any:
+    def call(self, args: list[Any]) -> Any:
         fixed, threads = self._fixed, self.threads
         if fixed is None or not fixed.is_compiled(threads):
-            found = self._ready(args)
+            found = self._ready(tuple(args))
             if isinstance(found, str):
-                return self._eager(found, args)
+                return self._eager(found, tuple(args))
             fixed = found
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        args.clear()
         for place, dims in self._turned.items():
-            tensors[place] = tensors[place].permute(dims)
+            tensors[place] = tensors[place].permute(dims).detach()  # a view would hold what it is a view of
         return fixed.run(fixed.ready(threads, self.unbound), tensors, self.unbound)
 
     def _ready(self, args: tuple[Any, ...]) -> Specialization | str:
@@ -178,9 +186,48 @@ class TrainingPiece(DynamoPiece):
         What passes between them are tensors of the traced shapes whose strides are others, so that hooks on saved
         tensors, and eager mode in the place of either half, see what they expect.
         """
-        if self.symbolic:
-            return traced
-        return self._keeping_images(traced) if self.results else self._taking_images(traced)
+        if self.half == "forward":
+            kept = self._kept_alone(traced)
+            made = traced if self.symbolic else self._keeping_images(traced)
+            self._kept.update((made.graph.outputs[index], name) for index, name in kept.items())
+            self.step.kept = tuple(kept.values())
+            return made
+        self._lasting = frozenset(output.source for output in traced.outputs if isinstance(output, Alias))
+        return traced if self.symbolic else self._taking_images(traced)
+
+    def _kept_alone(self, traced: Traced) -> dict[int, str]:
+        """The computed tensors that nobody but backward sees, each under one name, in the order of the graph."""
+        returned = list(pytree.tree_leaves(self.graph_module.graph.output_node().args[0]))
+        shown = Counter(output.source if isinstance(output, Alias) else output for output in traced.outputs)
+        made = Counter(traced.graph.roots)
+        found: dict[Any, int] = {}
+        for node, output in list(zip(returned, traced.outputs))[self.results :]:
+            if isinstance(output, Computed) and shown[output] == 1:
+                value = traced.graph.outputs[output.index]
+                if made[value] == 1 and value.op not in LEAVES:
+                    found[node] = output.index
+        return {found[node]: node.name for node in self.graph_module.graph.nodes if node in found}
+
+    def _handover(self, graph: Graph) -> Handover:
+        """The places of what forward keeps, one after the other, as forward computes it and backward reads it last."""
+        tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
+        if self.half == "forward":
+            named = {self._kept[node]: i for i, node in enumerate(graph.outputs) if node in self._kept}
+            values: Sequence[Node] = graph.outputs
+        else:
+            named, values = {node.name: i for i, node in enumerate(tensors)}, graph.inputs
+        places: list[tuple[int, int]] = []
+        end = 0
+        for name in self.step.kept:
+            size = values[named[name]].type.bytes if name in named else 0
+            if size >= LEAST_BYTES:
+                places.append((named[name], end))
+                end += padded(size)
+        if self.half == "forward":
+            return Handover(outputs=tuple(places))
+        gradients = [(i, None) for i, node in enumerate(graph.outputs) if node.type.bytes >= LEAST_BYTES]
+        lasting = tuple(place for place, _ in places if place in self._lasting)
+        return Handover(tuple(places), lasting, tuple(gradients))
 
     def _keeping_images(self, traced: Traced) -> Traced:
         returned = list(pytree.tree_leaves(self.graph_module.graph.output_node().args[0]))
@@ -205,6 +252,7 @@ class TrainingPiece(DynamoPiece):
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         owner = self.owner
         options = owner.options.for_gradients
+        graph = replace(graph, handover=self._handover(graph))
         return owner.build_step(self.half, graph, self.weights, self.step.memory, options, owner.journal, threads)
 
     def _output(self, place: int, leaf: Any, output: Output) -> Output:

@@ -34,7 +34,29 @@ class Arena:
 
 def room(buffer: Buffer) -> int:
     """Bytes that a tensor takes with what may be read past it."""
-    return (max(buffer.bytes, 1) + SLACK + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    return padded(buffer.bytes)
+
+
+def padded(size: int) -> int:
+    return (max(size, 1) + SLACK + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Borders:
+    """What a program shares its arena with, if it is half of a training step: tensors that it is given and those that
+    it returns, some at places that are fixed, and the weights that it packs on its way."""
+
+    given: Mapping[Buffer, int] = field(default_factory=dict)  # with their places
+    lasting: frozenset[Buffer] = frozenset()  # those of them that are read after the end, too
+    returned: Mapping[Buffer, int | None] = field(default_factory=dict)  # with their places, where these are fixed
+    packed: frozenset[Buffer] = frozenset()
+
+    def __contains__(self, buffer: object) -> bool:
+        return buffer in self.given or buffer in self.returned or buffer in self.packed
+
+    @property
+    def fixed(self) -> dict[Buffer, int]:
+        return {**self.given, **{buffer: at for buffer, at in self.returned.items() if at is not None}}
 
 
 @dataclass(frozen=True)
@@ -44,18 +66,23 @@ class Lifetimes:
     first: Mapping[Buffer, int]
     last: Mapping[Buffer, int]
     offsets: Mapping[str, int] = field(default_factory=dict)
+    borders: Borders = field(default_factory=lambda: Borders())
 
     @staticmethod
-    def of(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Lifetimes:
-        """From what each step touches."""
-        first: dict[Buffer, int] = {}
-        last: dict[Buffer, int] = {}
+    def of(steps: Sequence[Iterable[Buffer]], space: str = "arena", borders: Borders | None = None) -> Lifetimes:
+        """From what each step touches; with what of the program's borders lies in the same memory."""
+        borders = borders or Borders()
+        first: dict[Buffer, int] = dict.fromkeys(borders.given, 0)
+        last: dict[Buffer, int] = dict.fromkeys(borders.given, 0)
         for position, touched in enumerate(steps):
             for buffer in touched:
-                if buffer.space == space:
+                if buffer.space == space or buffer in borders:
                     first.setdefault(buffer, position)
                     last[buffer] = position
-        return Lifetimes(first, last)
+        last.update(dict.fromkeys((*borders.lasting, *borders.returned), len(steps)))
+        for buffer in borders.returned:
+            first.setdefault(buffer, len(steps))
+        return Lifetimes(first, last, borders=borders)
 
     def meet(self, a: Buffer, b: Buffer) -> bool:
         """Whether two tensors are alive at once."""
@@ -86,6 +113,8 @@ class Place(Pass):
             return no(f"there is no tensor `{self.tensor}` in the arena")
         if self.at < 0 or self.at % ALIGNMENT:
             return no(f"a tensor starts at a multiple of {ALIGNMENT} bytes, got {self.at}", self.tensor)
+        if ir.borders.fixed.get(buffer, self.at) != self.at:
+            return no("the other half of the training step expects it elsewhere", self.tensor)
         for name, at in ir.offsets.items():
             other = ir.named[name]
             overlap = self.at < at + room(other) and at < self.at + room(buffer)
@@ -131,10 +160,10 @@ def _lowest(buffer: Buffer, placed: Iterable[tuple[Buffer, int]], lifetimes: Lif
 
 
 def plan_memory(lifetimes: Lifetimes) -> list[Place]:
-    """Places for all tensors; large ones choose first."""
-    first = lifetimes.first
-    placed: list[tuple[Buffer, int]] = []
-    for buffer in sorted(first, key=lambda b: (-room(b), first[b], b.name)):
+    """Places for all tensors; large ones choose first, after those whose places are fixed."""
+    first, fixed = lifetimes.first, lifetimes.borders.fixed
+    placed = list(fixed.items())
+    for buffer in sorted(first.keys() - fixed.keys(), key=lambda b: (-room(b), first[b], b.name)):
         placed.append((buffer, _lowest(buffer, placed, lifetimes)))
     return [Place(buffer.name, at) for buffer, at in placed]
 

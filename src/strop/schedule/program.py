@@ -22,7 +22,7 @@ from strop.core.extensions import is_foreign
 from strop.core.options import Options
 from strop.core.passes import VERIFIERS, Pass, Verdict, no
 from strop.core.problem import Problem
-from strop.graph.ir import Graph
+from strop.graph.ir import Graph, Handover
 from strop.graph.passes import loss_blocks, partition
 from strop.graph.passes import rewrites as graph_passes
 from strop.graph.verify import verify as verify_graph
@@ -38,10 +38,11 @@ from strop.loops.verify import verify as verify_steps
 from strop.schedule import constraints, lowering, memory, read_packed, sliding_window
 from strop.schedule.constraints import Constraints
 from strop.schedule.lowering import Choices, Lower
-from strop.schedule.memory import Arena, Lifetimes
+from strop.schedule.memory import Arena, Borders, Lifetimes
 from strop.schedule.parameter_program import Packing, divide
 from strop.schedule.scheduler import Scheduled, Scheduler, scheduled
 from strop.schedule.sliding_window import Interleaving, SlidingWindow, grouped, interleaved
+from strop.schedule.step_order import freeing_early, packed_on_the_way
 from strop.schedule.tuned import tuned_schedules
 from strop.schedule.window_chain import InterleavedCalls
 from strop.target.description import Target
@@ -106,6 +107,7 @@ class Program:
     windows: tuple[SlidingWindow, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
     history: tuple[Pass, ...] = ()
+    handover: Handover | None = None  # of half of a training step: what of its caller's lies in its arena
 
     @staticmethod
     def of(graph: Graph, target: Target, threads: int, options: Options, lowered: Lowered | None = None) -> Program:
@@ -114,7 +116,7 @@ class Program:
         plain = options.tuned and not options.cascades
         tuned = tuned_schedules(target, threads, options.pack) if plain else {}
         scheduler = Scheduler(target, threads, options.pack, tuned, cascades=options.cascades)
-        return Program(Choices(graph, target, threads, options), scheduler, lowered)
+        return Program(Choices(graph, target, threads, options), scheduler, lowered, handover=graph.handover)
 
     @property
     def graph(self) -> Graph:
@@ -151,21 +153,55 @@ class Program:
         return interleaved(self.scheduled.steps, self.windows, self.target, self.threads)
 
     @cached_property
-    def lifetimes(self) -> Lifetimes:
+    def ordered(self) -> tuple[tuple[PlannedStep, ...], Mapping[int, InterleavedCalls]]:
+        """Steps in the order in which they run. Weights of a training step change with every call: each is packed
+        where it is first read, and its memory is free after the last reader."""
         steps, groups = self.interleaved
-        library = {b for step in steps if isinstance(step, LibraryCall) for b in step.outputs}
-        found = Lifetimes.of([[b for b in touched(s) if b not in library] for s in grouped(steps, groups)])
-        return replace(found, offsets=self.places)
+        if self.handover is None:
+            return steps, groups
+        steps, groups = packed_on_the_way(self._packings, steps, groups)
+        borders = self._borders
+        outside = {b for step in steps for b in step.touched if b.space not in ("arena", "packed") and b not in borders}
+        held = {b for b in borders.given if b in borders.lasting} | borders.returned.keys()
+        return freeing_early(steps, groups, outside, borders.given.keys(), held)
+
+    @property
+    def _packed(self) -> tuple[Buffer, ...]:
+        """What steps read of what is made of parameters, in their order."""
+        steps, _ = self.interleaved
+        return tuple(dict.fromkeys(b for step in steps for b in step.touched if b.space == "packed"))
+
+    @property
+    def _packings(self) -> tuple[Packing, ...]:
+        return divide(self.scheduled.prepare, self._packed, self.nests.constants)
+
+    @cached_property
+    def lifetimes(self) -> Lifetimes:
+        steps, groups = self.ordered
+        borders = self._borders
+        library = {b for step in steps if isinstance(step, LibraryCall) for b in step.outputs} - borders.returned.keys()
+        touching = [[b for b in s.touched if b not in library] for s in grouped(steps, groups)]
+        return replace(Lifetimes.of(touching, borders=borders), offsets=self.places)
+
+    @property
+    def _borders(self) -> Borders:
+        if self.handover is None:
+            return Borders()
+        inputs, outputs = self.nests.inputs, self.nests.outputs
+        packed = frozenset(b for call in self.scheduled.prepare for b in call.touched if b.space == "packed")
+        returned = {outputs[i]: at for i, at in self.handover.outputs if outputs[i].space == "output"}
+        given = {inputs[i]: at for i, at in self.handover.inputs}
+        return Borders(given, frozenset(inputs[i] for i in self.handover.lasting), returned, packed)
 
     @cached_property
     def plan(self) -> Plan:
-        steps, groups = self.interleaved
+        steps, groups = self.ordered
         missing = next((name for name in self.lifetimes.named if name not in self.places), None)
         if missing is not None:
             raise Problem("STR301", f"`{missing}` has no place in memory yet", help="place{} comes first")
         lowered = self.nests
-        used = tuple(dict.fromkeys(b for step in steps for b in touched(step) if b.space == "packed"))
-        packings = divide(self.scheduled.prepare, used, lowered.constants)
+        used = self._packed if self.handover is None else ()
+        packings = self._packings if self.handover is None else ()
         return Plan(
             tuple(call for packing in packings for call in packing.calls),
             steps,
@@ -299,6 +335,7 @@ class Program:
 _DERIVED: Mapping[str, frozenset[str]] = {
     "scheduled": frozenset(("lowered", "schedules")),
     "interleaved": frozenset(("lowered", "schedules", "windows")),
+    "ordered": frozenset(("lowered", "schedules", "windows")),
     "lifetimes": frozenset(("lowered", "schedules", "windows", "places")),
     "plan": frozenset(("choices", "lowered", "schedules", "windows", "places")),
 }
@@ -350,10 +387,6 @@ def _verify_lowered(lowered: Lowered, after: str) -> None:
 
 
 VERIFIERS[Lowered] = _verify_lowered
-
-
-def touched(step: PlannedStep | InterleavedCalls) -> tuple[Buffer, ...]:
-    return (*step.inputs, *step.outputs) if isinstance(step, LibraryCall) else step.touched
 
 
 def as_nest(call: Call) -> Nest:

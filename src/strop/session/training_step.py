@@ -27,7 +27,8 @@ from strop.runtime.dynamo import Backend
 from strop.runtime.hot_swap import HotSwapProgram
 from strop.runtime.profile import Profile, TimedStepProgram, profile
 from strop.runtime.program import NativeProgram, compiled_for
-from strop.runtime.step_program import Half, StepMemory, StepProgram, build_step, step_graph
+from strop.runtime.step_memory import StepMemory
+from strop.runtime.step_program import Half, StepProgram, build_step, step_graph
 from strop.schedule.rematerialization import Rematerialization
 from strop.session.operations import OperationJournal
 from strop.session.steering import Steering
@@ -54,7 +55,8 @@ class TrainingHalf(Steering):
         self._prepare()
         self._memory = memory
         self._direct = partial(build_step, half, graph, weights, memory, options.direct, journal, threads)
-        self._packed, self._captured = step_graph(half, graph, weights, self.target)
+        self._step = step_graph(half, graph, weights, self.target)
+        self._captured = self._step.graph
         kept: list[Stages] = []
         compiled = compiled_for(self._captured, options, journal, threads, kept.append)
         with journal.step("load"):
@@ -72,9 +74,7 @@ class TrainingHalf(Steering):
         return pipeline.run_stages(self._captured, self.target, self.options, journal, compiled.threads)
 
     def _loaded(self, compiled: Artifact) -> NativeProgram:
-        return StepProgram(
-            compiled, self.options, self._packed, self._memory, self._direct, last_first=self.half == "backward"
-        )
+        return StepProgram(compiled, self.options, self._step, self._memory, self._direct)
 
     def _profiled(self, rounds: int, journal: OperationJournal) -> Profile:
         if rounds < 1:
@@ -82,9 +82,7 @@ class TrainingHalf(Steering):
         given = self.swap.inputs_of(self._run)
         if not given:
             raise Problem("STR001", f"a step does not call its {self.half} half", help="session.check() runs one")
-        made = TimedStepProgram(
-            self._separate(journal), self.options, self._packed, StepMemory(), last_first=self.half == "backward"
-        )
+        made = TimedStepProgram(self._separate(journal), self.options, self._step, StepMemory())
         return profile(self.plan, self.swap.bound(made), self.program, given, rounds, journal.checkpoint)
 
     def __repr__(self) -> str:
