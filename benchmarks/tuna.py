@@ -93,12 +93,14 @@ def strop_program(name: str, database: Path | None = None, **options: Any) -> Pr
     os.environ.pop("STROP_TUNING", None)
     if name in NETWORKS:
         return session.module
-    native, given, results = session.program, [one.data_ptr() for one in inputs], [out.data_ptr()]
+    native = session.program
 
     def call(*_: torch.Tensor) -> torch.Tensor:
         native.into(given, results)
-        return out
+        return held[-1]
 
+    held = (*inputs, out)  # addresses are no references
+    given, results = [one.data_ptr() for one in inputs], [out.data_ptr()]
     return call
 
 
