@@ -8,7 +8,8 @@ the factor that comes from above.
 
 With 512 rows of 768 and 50,257 words on one core of a Zen 5, the products and what is between them take 517 ms with all
 logits, 481 ms as one block, and 502, 519 and 579 ms as 2, 4 and 8 blocks: 14 ms for each more, which is what three of
-the four sweeps over the weight take; the products hide the other.
+the four sweeps over the weight take; the products hide the other. 2,048 rows take 2,155 ms, 1,960 ms as 4 blocks and
+2,138 ms as one, whose gradient of x does not stay in L2.
 """
 
 from __future__ import annotations
