@@ -131,3 +131,20 @@ def test_a_retained_graph_can_be_gone_through_again():
             for keep in (True, True, False):
                 loss.backward(retain_graph=keep)
         close((eager, model, fast))
+
+
+def test_what_backward_overwrote_is_computed_again_where_winograds_convolutions_met_an_infinity():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(16, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1), nn.SiLU()]
+    eager = nn.Sequential(*layers, nn.Conv2d(16, 16, 3, padding=1))
+    model = copy.deepcopy(eager)
+    fast = torch.compile(model, backend="strop")
+    x, weight = torch.randn(4, 16, 32, 32), torch.ones(4, 16, 32, 32)
+    for number in (1.0, 1.0, float("inf")):
+        weight[1, 3, 5, 5] = number
+        for one in (eager, fast):
+            one.zero_grad()
+            (one(x) * weight).sum().backward()
+    for wanted, found in zip(gradients(eager), gradients(model), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3, equal_nan=True)
