@@ -166,6 +166,12 @@ class Program:
         return freeing_early(steps, groups, outside, borders.given.keys(), held)
 
     @property
+    def every_call(self) -> tuple[PlannedStep, ...]:
+        """The steps that every call runs, before some are interleaved: a training step packs its weights, too."""
+        packings = () if self.handover is None else self._packings
+        return (*(call for packing in packings for call in packing.calls), *self.scheduled.steps)
+
+    @property
     def _packed(self) -> tuple[Buffer, ...]:
         """What steps read of what is made of parameters, in their order."""
         steps, _ = self.interleaved

@@ -93,7 +93,7 @@ class Prices:
         """Everything that a planned program does at every call; some calls with `other` nests."""
         found = [
             self.nest((other or {}).get(step.name, step.nest)) if isinstance(step, Call) else self.library(step)
-            for step in program.scheduled.steps
+            for step in program.every_call
         ]
         return Moved(sum(one.bytes for one in found), sum(one.cycles for one in found))
 
@@ -102,8 +102,8 @@ class Prices:
 
     def preview(self, before: Program, after: Program, passes: tuple[Pass, ...]) -> Preview:
         """Two planned programs side by side."""
-        old = {call.name: call for call in before.scheduled.steps if isinstance(call, Call)}
-        new = {call.name: call for call in after.scheduled.steps if isinstance(call, Call)}
+        old = {call.name: call for call in before.every_call if isinstance(call, Call)}
+        new = {call.name: call for call in after.every_call if isinstance(call, Call)}
         changed = tuple(name for name, call in new.items() if name not in old or old[name].nest != call.nest)
         gone = tuple(name for name in old if name not in new)
         shown = {name: as_nest(new[name]) for name in changed}
@@ -113,14 +113,14 @@ class Prices:
     def rescheduled(self, before: Program, call: Call, nest: Nest, passes: tuple[Pass, ...]) -> Preview:
         """A program of which one call runs another schedule."""
         after = self.program(before, {call.name: nest})
-        old = {one.name: one for one in before.scheduled.steps if isinstance(one, Call)}
+        old = {one.name: one for one in before.every_call if isinstance(one, Call)}
         changed = (call.name,) if nest != call.nest else ()
         copies = self._conversions(before)
         return Preview(passes, self.program(before), after, changed, (), copies, copies, old, {call.name: nest})
 
     def _conversions(self, program: Program) -> tuple[LayoutCopy, ...]:
         found = []
-        for call in program.scheduled.steps:
+        for call in program.every_call:
             if isinstance(call, Call) and (call.source.note == BORDER_COPY or call.source.note.startswith("pack ")):
                 moved = self.nest(call.nest)
                 found.append(LayoutCopy(call.name, call.written[0].name, moved.bytes, moved.cycles))
