@@ -32,7 +32,7 @@ class StandIn:
     preparation = ""
     raises = None
 
-    def __init__(self, module, inputs, *, kwargs, options, journal):
+    def __init__(self, module, inputs, *, kwargs, options, journal, plan):
         if StandIn.raises:
             raise StandIn.raises
         StandIn.options = options

@@ -11,7 +11,7 @@ from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node, Type
 from strop.graph.joint import JointGraph
-from strop.schedule.rematerialization import Rematerialization, plan_partition
+from strop.schedule.rematerialization import Rematerialization, _eased, plan_partition
 from strop.target.description import Target
 
 ROWS, WIDTH, LAYERS = 512, 1024, 3
@@ -77,6 +77,15 @@ def test_balanced_keeps_less_for_little_time() -> None:
     fastest = costs.cut()
     balanced = costs.priced(plan_partition(chain(), ZEN4, "balanced", Journal())[0].kept)
     assert balanced.bytes <= fastest.bytes and balanced.cycles <= fastest.cycles + 0.03 * costs.step
+
+
+def test_balanced_finds_divisions_between_two_cuts() -> None:
+    """Cuts under prices keep all products or none: what 3% of a step pays for lies between."""
+    costs = Rematerialization(chain(), ZEN4)
+    fastest = costs.cut()
+    limit = fastest.cycles + 0.5 * (costs.priced(frozenset()).cycles - fastest.cycles)
+    eased = _eased(costs, costs.priced(frozenset()), limit)
+    assert eased.cycles <= limit and 0 < eased.bytes < fastest.bytes
 
 
 def test_a_budget_that_random_draws_exceed_is_refused() -> None:

@@ -11,6 +11,7 @@ minimum cut, found exactly:
 A budget of bytes adds a price for each byte that is kept. The least price under which the cut keeps to the budget is
 found by bisection; what that leaves of the budget goes to the values that save most for their bytes. Cuts under prices
 also bound from below what any division within the budget takes, and the journal tells how far the answer may be off.
+"balanced" takes, of the divisions that cost 3% of a step at most, the one with the least memory alive in backward.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from strop.graph.ir import Node
 from strop.graph.joint import LEAVES, JointGraph, verify
 from strop.graph.operators import VIEWS
 from strop.graph.passes.partition import Keep, Recompute
+from strop.schedule.backward_peak import backward_peak
 from strop.target.description import Target
 
 #: how much longer than the fastest a step may take that keeps less ("balanced")
@@ -129,9 +131,21 @@ class Rematerialization:
         kept = [node for node, (demanded, computed) in places.items() if near[demanded] and not near[computed]]
         return self.priced(frozenset(node.name for node in kept))
 
+    def peak(self, choice: Choice) -> int:
+        """Bytes that are alive at most while backward runs, roughly."""
+        return backward_peak(self._keeping_only(choice.kept))
+
+    def computed_again(self, choice: Choice) -> list[Node]:
+        """What a division computes again and might keep."""
+        again = self._keeping_only(choice.kept).computed_again
+        return [node for node in again if node.name in self.joint.keepable]
+
+    def _keeping_only(self, kept: frozenset[str]) -> JointGraph:
+        return self.joint.recomputing(*self.joint.kept).keeping(*kept)
+
     def priced(self, kept: frozenset[str]) -> Choice:
         """What it takes to keep these values and to compute the others again."""
-        joint = self.joint.recomputing(*self.joint.kept).keeping(*kept)
+        joint = self._keeping_only(kept)
         held = joint.handed_over
         taken = sum(map(self.keeping, held)) + sum(map(self.computing, joint.computed_again))
         return Choice(frozenset(node.name for node in held), sum(node.type.bytes for node in held), taken)
@@ -160,8 +174,11 @@ def _chosen(costs: Rematerialization, memory: Memory) -> tuple[Choice, float]:
         return fastest, fastest.cycles
     if memory == "balanced":
         limit = fastest.cycles + SLOWER * costs.step
-        within = [one for _, one in _by_price(costs, lambda one: one.cycles > limit) if one.cycles <= limit]
-        return min([fastest, *within], key=lambda one: one.bytes), fastest.cycles
+        tried = [fastest, *(one for _, one in _by_price(costs, lambda one: one.cycles > limit))]
+        slower = [one for one in tried if one.cycles > limit]
+        tried += [_eased(costs, min(slower, key=lambda one: one.cycles), limit)] if slower else []
+        within = [one for one in tried if one.cycles <= limit]
+        return min(within, key=lambda one: (costs.peak(one), one.bytes)), fastest.cycles
     assert isinstance(memory, int)
     tried = _by_price(costs, lambda one: one.bytes <= memory)
     fitting = [one for _, one in tried if one.bytes <= memory]
@@ -189,12 +206,25 @@ def _by_price(costs: Rematerialization, far: Callable[[Choice], bool]) -> list[t
 
 def _filled(costs: Rematerialization, choice: Choice, budget: int) -> Choice:
     """A division that keeps more values as long as they fit, those first that take longest to compute again."""
-    again = costs.joint.recomputing(*costs.joint.kept).keeping(*choice.kept).computed_again
-    order = sorted((n for n in again if n.name in costs.joint.keepable), key=costs.computing, reverse=True)
-    for node in order[:_FILLING]:
+    for node in sorted(costs.computed_again(choice), key=costs.computing, reverse=True)[:_FILLING]:
         if choice.bytes + node.type.bytes <= budget:
             more = costs.priced(choice.kept | {node.name})
             choice = more if more.cycles < choice.cycles and more.bytes <= budget else choice
+    return choice
+
+
+def _eased(costs: Rematerialization, choice: Choice, limit: float) -> Choice:
+    """A division that keeps more values until it takes no longer than `limit`, those first that save most for a byte:
+    prices alone pass over what lies between two of their cuts."""
+
+    def saved(node: Node) -> float:
+        return (costs.computing(node) - costs.keeping(node)) / max(node.type.bytes, 1)
+
+    for node in sorted(costs.computed_again(choice), key=saved, reverse=True):
+        if choice.cycles <= limit:
+            break
+        more = costs.priced(choice.kept | {node.name})
+        choice = more if more.cycles < choice.cycles else choice
     return choice
 
 

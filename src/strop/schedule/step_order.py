@@ -46,7 +46,7 @@ def freeing_early(
     """Steps in an order in which none waits that would free as much memory as it takes. What lies `outside` the arena
     takes none of it; what is `given` is there from the start, and what is `held` is there to the end. Library calls,
     which may draw random numbers, stay in order."""
-    units = _copies_late(grouped(steps, groups), held)
+    units = _copies_late(_results_early(grouped(steps, groups)), held)
     before = _dependences(units)
     users = [set(one) for one in _reversed(before)]
     left = [len(one) for one in before]
@@ -86,6 +86,20 @@ def freeing_early(
             ready += run(found)
         ready = [i for i in ready if not done[i]]
     return _flat(made)
+
+
+def _results_early(units: Sequence[_Unit]) -> list[_Unit]:
+    """The units with those that nobody waits for right behind what they read: the program may end with copies of
+    results into the layout of the caller."""
+    dependences = _dependences(units)
+    users = _reversed(dependences)
+    behind: dict[int, list[int]] = {}
+    for i, before in enumerate(dependences):
+        if before and not users[i] and not isinstance(units[i], LibraryCall):
+            behind.setdefault(max(before), []).append(i)
+    moved = {i for results in behind.values() for i in results}
+    order = (one for i in range(len(units)) if i not in moved for one in (i, *behind.get(i, ())))
+    return [units[i] for i in order]
 
 
 def _copies_late(units: Sequence[_Unit], held: Set[Buffer]) -> list[_Unit]:
