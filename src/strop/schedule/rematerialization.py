@@ -174,10 +174,10 @@ def _chosen(costs: Rematerialization, memory: Memory) -> tuple[Choice, float]:
         return fastest, fastest.cycles
     if memory == "balanced":
         limit = fastest.cycles + SLOWER * costs.step
-        tried = [fastest, *(one for _, one in _by_price(costs, lambda one: one.cycles > limit))]
-        slower = [one for one in tried if one.cycles > limit]
-        tried += [_eased(costs, min(slower, key=lambda one: one.cycles), limit)] if slower else []
-        within = [one for one in tried if one.cycles <= limit]
+        cuts = [fastest, *(one for _, one in _by_price(costs, lambda one: one.cycles > limit))]
+        slower = [one for one in cuts if one.cycles > limit]
+        between = [_eased(costs, min(slower, key=lambda one: one.cycles), limit)] if slower else []
+        within = [one for one in (*cuts, *between) if one.cycles <= limit]
         return min(within, key=lambda one: (costs.peak(one), one.bytes)), fastest.cycles
     assert isinstance(memory, int)
     tried = _by_price(costs, lambda one: one.bytes <= memory)
