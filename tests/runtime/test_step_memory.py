@@ -148,3 +148,50 @@ def test_what_backward_overwrote_is_computed_again_where_winograds_convolutions_
             (one(x) * weight).sum().backward()
     for wanted, found in zip(gradients(eager), gradients(model), strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3, equal_nan=True)
+
+
+def test_a_graph_may_be_retained_after_others_were_not(pair):
+    """Torch refuses that where a compiler always overwrites what is kept for backward."""
+    eager, _, fast = cleared(pair)
+    for model in (eager, fast):
+        loss = model(X).square().sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+    close(pair)
+
+
+def test_what_somebody_took_from_the_graph_is_not_overwritten(pair):
+    _, _, fast = cleared(pair)
+    result = fast(X)
+    saved = result.grad_fn.saved_tensors
+    before = [tensor.clone() for tensor in saved]
+    result.square().sum().backward()
+    assert all(torch.equal(*both) for both in zip(saved, before, strict=True))
+
+
+def test_backward_overwrites_what_forward_kept_where_nobody_holds_it(pair, monkeypatch):
+    _, _, fast = cleared(pair)
+    blocks = []
+    take_with = StepMemory.take_with
+    monkeypatch.setattr(StepMemory, "take_with", lambda *args: blocks.append(take_with(*args)) or blocks[-1])
+    fast(X).square().sum().backward()
+    assert blocks and blocks[0] is not None
+
+
+def test_inputs_without_a_version_are_trained_on_through_winograds_convolutions():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+    class Scaled(nn.Sequential):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x * 2)  # autograd saves no tensor of inference mode
+
+    eager = Scaled(nn.Conv2d(16, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
+    model = copy.deepcopy(eager)
+    fast = torch.compile(model, backend="strop")
+    with torch.inference_mode():
+        x = torch.randn(4, 16, 32, 32)
+    for _ in range(2):
+        for one in (eager, fast):
+            one(x).square().sum().backward()
+    close((eager, model, fast))

@@ -165,9 +165,9 @@ class StepProgram(NativeProgram):
     def _remember(self, block: StepBlock, inputs: Sequence[Tensor], generator: Tensor | None) -> None:
         """Leave with the block how to compute once more what was kept in it, and whether hooks see that."""
         block.observed = torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
-        if not self._shared.restores:
-            return
         sources = [inputs[place] for place in self._half.sources]
+        if not self._shared.restores or any(map(Tensor.is_inference, sources)):  # which have no version
+            return
         block.forward = ForwardCall(partial(self._kept_again, inputs, generator), sources)
 
     def _kept_again(self, inputs: Sequence[Tensor], generator: Tensor | None) -> dict[int, Tensor]:

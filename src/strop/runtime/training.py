@@ -16,6 +16,7 @@ import torch
 from torch import SymInt, Tensor
 from torch._decomp import get_decompositions
 from torch._functorch.partitioners import _extract_fwd_bwd_modules, min_cut_rematerialization_partition
+from torch._guards import TracingContext
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
@@ -133,6 +134,9 @@ class TrainingGraphs:
         return self._compiled(TrainingPiece(self, graph_module, "forward", self.results), example_inputs)
 
     def backward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
+        context = TracingContext.try_get()
+        if context is not None and context.fw_metadata is not None:
+            context.fw_metadata.bw_donated_idxs = []  # or else torch refuses to retain graphs: `StepMemory` copies then
         return self._compiled(TrainingPiece(self, graph_module, "backward", 0), example_inputs)
 
     def _compiled(self, piece: TrainingPiece, example_inputs: Sequence[Any]) -> Boxed:
@@ -159,6 +163,7 @@ class TrainingPiece(DynamoPiece):
         self._fixed: Specialization | None = None  # the only variant, where all shapes are known
         self._kept: dict[Node, str] = {}  # results for backward alone, by the names of FX nodes
         self._lasting: frozenset[Any] = frozenset()  # tensors that some result is a view of
+        self._given: list[int] = []  # tensors that forward kept, but for those that are turned
         self._turned: dict[int, tuple[int, ...]] = {}  # tensors that it takes channels last, and their dimensions so
 
     def call(self, args: list[Any]) -> Any:
@@ -170,6 +175,8 @@ class TrainingPiece(DynamoPiece):
             fixed = found
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         args.clear()
+        for place in self._given:  # so that memory is held twice where somebody else holds the same tensor
+            tensors[place] = tensors[place].detach()
         for place, dims in self._turned.items():
             tensors[place] = tensors[place].permute(dims).detach()  # a view would hold what it is a view of
         return fixed.run(fixed.ready(threads, self.unbound), tensors, self.unbound)
@@ -193,7 +200,10 @@ class TrainingPiece(DynamoPiece):
             self.step.kept = tuple(kept.values())
             return made
         self._lasting = frozenset(output.source for output in traced.outputs if isinstance(output, Alias))
-        return traced if self.symbolic else self._taking_images(traced)
+        made = traced if self.symbolic else self._taking_images(traced)
+        tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
+        self._given = [i for i, node in enumerate(tensors) if node.name in self.step.kept and i not in self._turned]
+        return made
 
     def _kept_alone(self, traced: Traced) -> dict[int, str]:
         """The computed tensors that nobody but backward sees, each under one name, in the order of the graph."""
