@@ -5,9 +5,8 @@
     python benchmarks/proposals.py --write         # and keep the figures for docs/scan.md
 
 Each project of `benchmarks/projects` trains or serves a model, of a package from PyPI or of its own. It is copied; one
-copy is edited by `strop fix --write --unsafe --unproven` and started with the variables of the environment that
-`strop scan` names, which is everything that is proposed, and another with `--with-strop`, which allows Strop's own
-backend. The scripts run in processes of their own (`paced.py`)
+copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and
+another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
 and take turns, on one thread and one CPU, so that a busy machine slows all of them. What is told is the median of the
 ratios of steps after warm-up, and how long the start of the script and its first step take, which all copies do at the
 same time.
@@ -69,7 +68,7 @@ LEVELS = {"pytorch": ("--unsafe", "--unproven"), "strop": ("--unsafe", "--unprov
 class Worker:
     """A process that runs a script, and as many of its steps as it is told to."""
 
-    def __init__(self, script: Path, scratch: Path, errors: Any, variables: dict[str, str]) -> None:
+    def __init__(self, script: Path, scratch: Path, errors: Any) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "benchmarks" / "paced.py"), script.name],
             cwd=script.parent,
@@ -77,9 +76,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=environment()
-            | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")}
-            | variables,
+            env=environment() | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")},
         )
 
     def run(self, count: int = 1) -> float:
@@ -114,42 +111,23 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A project with all proposals in it: how many of each rule there were, and how its script is to be started."""
-
-    folder: Path
-    edits: dict[str, int]
-    variables: dict[str, str]
-
-
-def edited(name: str, level: str, scratch: Path) -> Copy:
+def edited(name: str, level: str, scratch: Path) -> tuple[Path, dict[str, int]]:
+    """A copy of the project with all proposals in it, and how many of each rule there were."""
     folder = scratch / level / name
     shutil.copytree(FOLDER / name, folder)
-    applied = told(["fix", str(folder), "--write", *LEVELS[level]])["applied"]
-    left = told(["scan", str(folder), *(option for option in LEVELS[level] if option == "--with-strop")])["findings"]
-    advice = [one for one in left if one["environment"]]
-    codes = [one["code"] for one in (*applied, *advice)]
-    variables = {variable: value for one in advice for variable, value in one["environment"].items()}
-    return Copy(folder, {code: codes.count(code) for code in sorted(set(codes))}, variables)
-
-
-def told(command: list[str]) -> Any:
-    """What a command of Strop answers."""
-    whole = [sys.executable, "-m", "strop", *command, "--json", "--no-cache"]
-    done = subprocess.run(whole, capture_output=True, text=True, env=environment())
+    command = [sys.executable, "-m", "strop", "fix", str(folder), "--write", *LEVELS[level], "--json", "--no-cache"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"strop {' '.join(command)} failed: {done.stderr}")
-    return json.loads(done.stdout)
+        raise RuntimeError(f"strop fix failed on {name}: {done.stderr}")
+    codes = [one["code"] for one in json.loads(done.stdout)["applied"]]
+    return folder, {code: codes.count(code) for code in sorted(set(codes))}
 
 
-def measure(name: str, copies: dict[str, Copy], scratch: Path, rounds: int, cpu: int) -> dict[str, dict[str, Any]]:
+def measure(name: str, folders: dict[str, Path], scratch: Path, rounds: int, cpu: int) -> dict[str, dict[str, Any]]:
     """For each edited copy: seconds of a step before and after, in turns; of the first step; until the first step."""
     script = PROJECTS[name].script
     with (scratch / f"{name}.log").open("w") as errors:
-        workers = {
-            level: Worker(copy.folder / script, scratch, errors, copy.variables) for level, copy in copies.items()
-        }
+        workers = {level: Worker(folder / script, scratch, errors) for level, folder in folders.items()}
         start = {level: worker.answer() for level, worker in workers.items()}
         for worker in workers.values():
             worker.tell("1")
@@ -183,22 +161,22 @@ def run(name: str, scratch: Path, rounds: int, cpu: int) -> dict[str, Any]:
     project = PROJECTS[name]
     before = scratch / "before" / name
     shutil.copytree(FOLDER / name, before)
-    copies = {"before": Copy(before, {}, {})}
+    folders = {"before": before}
     row: dict[str, Any] = {"kind": project.kind, "model": project.model}
     for level in LEVELS:
-        copy = edited(name, level, scratch)
-        row[level] = {"edits": copy.edits}
-        if copy.edits and all(_meaning(copy) != _meaning(other) for other in copies.values()):
-            copies[level] = copy
-    for level, found in measure(name, copies, scratch, rounds, cpu).items() if len(copies) > 1 else ():
+        folder, edits = edited(name, level, scratch)
+        row[level] = {"edits": edits}
+        if edits and all(_text(folder) != _text(other) for other in folders.values()):
+            folders[level] = folder
+    for level, found in measure(name, folders, scratch, rounds, cpu).items() if len(folders) > 1 else ():
         row[level] |= found
-    if "strop" in row and "strop" not in copies and "pytorch" in copies and row["strop"]["edits"]:
+    if "strop" in row and "strop" not in folders and "pytorch" in folders and row["strop"]["edits"]:
         row["strop"] = row["pytorch"]  # the same edits
     return row
 
 
-def _meaning(copy: Copy) -> tuple[list[str], dict[str, str]]:
-    return [file.read_text(encoding="utf-8") for file in sorted(copy.folder.glob("*.py"))], copy.variables
+def _text(folder: Path) -> list[str]:
+    return [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
 
 
 def lines_of(name: str, row: dict[str, Any]) -> list[str]:

@@ -32,7 +32,7 @@ for _ in range(100):
 
 def _told(tmp_path: Path, text: str, **settings: object) -> list[Finding]:
     (tmp_path / "train.py").write_text(f"import torch\nfrom torch import nn\n{text}", encoding="utf-8")
-    found = scan_project([str(tmp_path)], Settings(**settings))  # type: ignore[arg-type]
+    found = scan_project([str(tmp_path)], Settings(**{"select": ("STR181",), **settings}))  # type: ignore[arg-type]
     return [finding for finding in found.findings if finding.code == "STR181"]
 
 
@@ -42,6 +42,10 @@ def test_a_script_that_trains_convolutions_is_told_how_to_start(tmp_path: Path) 
     assert told.safety == "safe-if" and not told.fixable
     variables = " ".join(f"{name}={value}" for name, value in ENVIRONMENT)
     assert f"`{variables} python {tmp_path / 'train.py'}`" in told.message
+
+
+def test_it_is_told_to_those_who_ask(tmp_path: Path) -> None:
+    assert not _told(tmp_path, f"{_NET}net = Net()\n{_LOOP}", select=())
 
 
 def test_it_is_told_once_for_a_script_with_two_networks(tmp_path: Path) -> None:
@@ -79,6 +83,7 @@ def test_nothing_is_said_for_gpus(tmp_path: Path) -> None:
 def test_a_stored_scan_keeps_the_variables(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(f"import torch\nfrom torch import nn\n{_NET}net = Net()\n{_LOOP}")
     cache = Cache(tmp_path / "cache")
-    cold, warm = (scan_project([str(tmp_path / "train.py")], cache=cache) for _ in range(2))
+    asked = Settings(select=("STR181",))
+    cold, warm = (scan_project([str(tmp_path / "train.py")], asked, cache=cache) for _ in range(2))
     assert cold.findings == warm.findings
     assert any(finding.environment for finding in warm.findings)

@@ -160,6 +160,38 @@ def test_the_assumption_of_an_other_branch_is_negated(tmp_path: Path) -> None:
     assert any("not (`not mode`)" in text for text in facts.assumptions)
 
 
+MASK = """
+def refine(z):
+    for _ in range(20):
+        z = torch.exp(-z * z) - torch.tanh(z) * torch.sigmoid(z) * int(z[-1].sum())
+    return z
+
+
+class Net(nn.Module):
+    def __init__(self, rounds):
+        super().__init__()
+        self.rounds = rounds
+
+    def forward(self, x):{work}
+        if self.rounds < 0:
+            return x
+        else:
+            return refine(x)
+"""
+
+
+def test_what_an_assumption_excludes_is_no_gain(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, MASK.format(work=""))
+
+
+def test_the_estimate_counts_what_an_assumption_leaves(tmp_path: Path) -> None:
+    (with_branch,) = [f for f in _found(tmp_path, MASK.format(work=FUSING * 2)) if f.code == "STR150"]
+    plain = MASK.format(work=FUSING * 2).replace("refine(x)", "x")
+    (without,) = [f for f in _found(tmp_path, plain) if f.code == "STR150"]
+    assert any("self.rounds < 0" in text for text in with_branch.assumptions)
+    assert with_branch.estimated_gain == without.estimated_gain
+
+
 OPTIMIZERS = {
     "torch.optim.Adam(net.parameters())": {"STR775"},
     "torch.optim.Adam([temperature])": set(),

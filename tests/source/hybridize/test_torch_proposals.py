@@ -424,6 +424,47 @@ def test_a_function_that_visits_every_parameter_is_not_proposed(tmp_path: Path) 
     assert not _proposed(tmp_path, text)
 
 
+_AVERAGES = """
+def average(target: nn.Module, source: nn.Module, tau: float):
+    for p, q in zip(target.parameters(), source.parameters()):
+        p.data.copy_(tau * q.data + (1 - tau) * p.data)
+
+
+class Pairs:
+    def __init__(self):
+        self.pairs = [(nn.Linear(2, 2), nn.Linear(2, 2))]
+
+    def update(self, tau: float):
+        for target, source in self.pairs:
+            average(target, source, tau)
+
+
+class Learner:
+    def __init__(self):
+        self.pairs = Pairs()
+
+    def follow(self, x: torch.Tensor):
+        self.pairs.update(0.1)
+
+
+learner = Learner()
+for _ in range(100):
+    learner.follow(torch.ones(4))
+"""
+
+
+def test_a_function_that_hands_every_parameter_on_is_not_proposed(tmp_path: Path) -> None:
+    call = "        self.pairs.update(0.1)\n"
+    assert not _proposed(tmp_path, _AVERAGES)
+    assert not _proposed(tmp_path, _AVERAGES.replace(call, call + call))
+
+
+def test_a_function_that_visits_parameters_beside_other_work_is_proposed(tmp_path: Path) -> None:
+    call = "        self.pairs.update(0.1)\n"
+    beside = _AVERAGES.replace(call, call + _indented(BODY))
+    assert [f.function for f in _proposed(tmp_path, beside)] == ["Learner.follow"]
+
+
 def test_a_word_that_chooses_a_layer_is_no_operation(tmp_path: Path) -> None:
     text = """LAYERS = {"relu": nn.ReLU, "silu": nn.SiLU}
 

@@ -131,3 +131,31 @@ def test_a_function_that_measures_may_wait(tmp_path: Path) -> None:
     text = f"def {{}}():\n{_indented(LOOP + WAITING['item'])}    return total\n"
     assert _found(tmp_path, text.format("train"))
     assert not _found(tmp_path, text.format("profile_steps"))
+
+
+OPTIONS = """
+class Trainer:
+    def __init__(self, values):
+        self.settings = values["train"]
+        self.decay = self.settings.get("decay", 0)
+        self.every = values["every"]
+
+    def step(self, x, y, iteration):
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        opt.step()
+        if self.decay > 0:
+            self.average()
+        if iteration - self.every == 0:
+            self.penalty()
+"""
+
+
+def test_a_branch_on_an_option_of_a_constructor_asks_no_tensor(tmp_path: Path) -> None:
+    assert not _found(tmp_path, OPTIONS)
+
+
+def test_a_branch_on_an_option_that_a_function_takes_asks_no_tensor(tmp_path: Path) -> None:
+    step = "def step(x, y, cfg):\n    loss = F.mse_loss(net(x), y)\n    loss.backward()\n"
+    assert not _found(tmp_path, f"{step}    if cfg['decay'] > 0:\n        opt.step()\n")
+    assert _found(tmp_path, f"{step.replace('cfg', 'batch')}    if batch['weight'] > 0:\n        opt.step()\n")

@@ -39,3 +39,10 @@ def test_what_only_tensors_have_makes_a_size_a_tensor(tmp_path: Path) -> None:
     text = _PROGRAM.format(name="chunk_size").replace("torch.arange(chunk_size)", "torch.arange(chunk_size.max())")
     reasons = facts(tmp_path, {"program.py": text})["Attention.forward"].reasons
     assert {"STR156"} & {reason.code for reason in reasons}
+
+
+def test_a_dict_of_settings_holds_no_tensors_and_is_none(tmp_path: Path) -> None:
+    text = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x, {0}):\n"
+    text += "        if {0}['scale'] > 1:\n            x = x * helper({0})\n        return torch.relu(x)\n"
+    tensors, settings = (facts(tmp_path, {"program.py": text.format(name)}) for name in ("batch", "model_cfg"))
+    assert tensors["Net.forward"].reasons and not settings["Net.forward"].reasons

@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 
 from strop.source.facts import Place
 from strop.source.hybridize.break_rules import Break, as_callee, as_entry, of_event, of_syntax
-from strop.source.hybridize.syntax import guards_of, reach_of, reaching
+from strop.source.hybridize.syntax import guards_of, owner_of, reach_of, reaching
+from strop.source.hybridize.torch_worth import Region
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Code
 
@@ -64,6 +65,16 @@ def along(program: Program, chain: tuple[Place, ...]) -> tuple[str, str]:
             return "never", ""
         condition = condition or text
     return "maybe" if condition else "always", condition
+
+
+def excluded(program: Program, b: Break, chain: tuple[Place, ...]) -> Region | None:
+    """What does not run where the condition of a break is assumed not to hold; None for conditions without lines."""
+    for place in (b.place, *chain):
+        owner = owner_of(program, place)
+        guard = guards_of(program, owner).reached(place)[1] if owner is not None else None
+        if guard is not None and guard.text() == b.unless:
+            return place.file, guard.span
+    return None
 
 
 def own_breaks(program: Program, id: str) -> tuple[Break, ...]:

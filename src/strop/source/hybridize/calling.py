@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from strop.source.hybridize.torch_worth import loops_around, sources_around
+from strop.source.hybridize.torch_worth import event_estimate, loops_around, sources_around
 from strop.source.interpret.entries import ancestor_names
 from strop.source.interpret.events import Call
 from strop.source.interpret.interpreter import Program
@@ -55,6 +55,7 @@ class _KnownCallers:
         self.often: dict[Code, Often] = {}
         self.exported: set[Code] | None = None
         self.tests: dict[str, bool] = {}
+        self.visits: dict[Code, bool] = {}  #: whether a function does nothing but visit parameters
 
 
 _known: WeakKeyDictionary[Program, _KnownCallers] = WeakKeyDictionary()
@@ -230,7 +231,32 @@ def is_update(program: Program, code: Code) -> bool:
             return True  # each has a shape of its own: a graph for each, until Dynamo gives up
         cls = program.code(caller).cls
         ancestors += [ancestor_names(program, cls)] if cls is not None else []
-    return any("torch.optim.Optimizer" in names or "Optimizer" in names for names in ancestors)
+    if any("torch.optim.Optimizer" in names or "Optimizer" in names for names in ancestors):
+        return True
+    return _only_visits_parameters(program, code)
+
+
+def _only_visits_parameters(program: Program, code: Code) -> bool:
+    """All its operations, and those of the functions that it calls, stand in loops over parameters."""
+    kept = _of(program).visits
+    if code not in kept:
+        kept[code] = False  # against circles
+        kept[code] = _visits(program, code)
+    return kept[code]
+
+
+def _visits(program: Program, code: Code) -> bool:
+    found = False
+    for event in program.events(code.id):
+        if not isinstance(event, Call) or not event_estimate(program, event, "cpu").operations:
+            continue
+        found = True
+        if any(_PARAMETERS.search(ast.unparse(source)) for source in sources_around(code, event.place)):
+            continue
+        called = [program.code(id) for id in event.functions]
+        if not called or not all(_only_visits_parameters(program, inner) for inner in called):
+            return False
+    return found
 
 
 # -- exported models ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from strop.source.facts import Edit, Finding, Function, Place
 from strop.source.hybridize import sites
+from strop.source.hybridize.breaks import excluded
 from strop.source.hybridize.calling import exported, how_often, is_forward, is_loading, is_module, is_test, is_update
 from strop.source.hybridize.choose import Status, is_candidate, is_nested, status
 from strop.source.hybridize.mutations import streams
@@ -111,13 +112,13 @@ def _candidates(program: Program, target: str, with_strop: bool) -> Iterator[Can
             continue
         table = figures(program, code, target, with_strop)
         worth = estimate(program, code, table)
-        if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
-            continue
-        if worth.saved < _FEW and not (is_forward(program, code) and how_often(program, code) == "often"):
-            continue
-        if is_unrolled(program, id, table):
+        if not _is_worth_saying(program, code, worth) or is_unrolled(program, id, table):
             continue
         state = status(program, id)
+        left_out = frozenset(region for b, chain in state.conditional if (region := excluded(program, b, chain)))
+        worth = estimate(program, code, table, left_out)
+        if not _is_worth_saying(program, code, worth):
+            continue
         if not is_forward(program, code) and any(b.rule == "input-output" for b, _ in state.conditional):
             continue  # one of its branches reads or writes files: it drives a model
         covers = frozenset(other for other, _ in program.reached(id))
@@ -125,6 +126,12 @@ def _candidates(program: Program, target: str, with_strop: bool) -> Iterator[Can
             continue  # a part is compiled already: whoever did so chose
         doubt = reservation(program, code, state, worth)
         yield Candidate(code, state, worth, covers, bool(every_call(program, id)), table, doubt)
+
+
+def _is_worth_saying(program: Program, code: Code, worth: Estimate) -> bool:
+    if worth.operations <= _TINY or worth.gain < WORTH_SAYING:
+        return False
+    return worth.saved >= _FEW or (is_forward(program, code) and how_often(program, code) == "often")
 
 
 def _is_eligible(program: Program, code: Code) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from strop.source.facts import Place
+from strop.source.hybridize.guards import Span
 from strop.source.hybridize.syntax import node_at, owner_of
 from strop.source.hybridize.torch_operations import ENTRY, FUSED, UNCHANGED, cost_of, kind_of
 from strop.source.interpret.events import Call
@@ -81,9 +82,14 @@ class Estimate:
         return text
 
 
+#: a part of a file: its name, first and last position
+Region = tuple[str, Span]
+_NOTHING: frozenset[Region] = frozenset()
+
+
 class _KnownWorth:
     def __init__(self) -> None:
-        self.estimates: dict[tuple[Code, str], Estimate] = {}
+        self.estimates: dict[tuple[Code, str, frozenset[Region]], Estimate] = {}
         self.loops: dict[Code, list[tuple[ast.AST, int, int]]] = {}
 
 
@@ -97,21 +103,27 @@ def _of(program: Program) -> _KnownWorth:
     return found
 
 
-def estimate(program: Program, code: Code, target: str) -> Estimate:
-    """The units of a function and of everything that it calls."""
+def estimate(program: Program, code: Code, target: str, left_out: frozenset[Region] = _NOTHING) -> Estimate:
+    """The units of a function and of everything that it calls, but for regions of which it is assumed that they do
+    not run."""
     kept = _of(program).estimates
-    key = code, target
+    key = code, target, left_out
     if key not in kept:
         kept[key] = Estimate()  # a function that calls itself counts once
         found = Estimate()
         for event in program.events(code.id):
-            if isinstance(event, Call):
-                found.add(event_estimate(program, event, target), rounds(program, code, event.place))
+            if isinstance(event, Call) and not _is_left_out(event.place, left_out):
+                found.add(event_estimate(program, event, target, left_out), rounds(program, code, event.place))
         kept[key] = found
     return kept[key]
 
 
-def event_estimate(program: Program, event: Call, target: str) -> Estimate:
+def _is_left_out(place: Place, left_out: frozenset[Region]) -> bool:
+    at = place.line, place.column
+    return any(file == place.file and start <= at < end for file, (start, end) in left_out)
+
+
+def event_estimate(program: Program, event: Call, target: str, left_out: frozenset[Region] = _NOTHING) -> Estimate:
     """The units of one call: of one of its alternatives, or of all members of an `nn.Sequential`."""
     parts: list[Estimate] = []
     sequence = "torch.nn.Sequential.__call__" in event.targets
@@ -133,7 +145,8 @@ def event_estimate(program: Program, event: Call, target: str) -> Estimate:
         code = program.code(id)
         if code.short != "__init__" and not isinstance(code.node, ast.ClassDef):
             part = Estimate()
-            part.add(estimate(program, code, target), max(counts[code.cls.name] if code.cls is not None else 1.0, 1.0))
+            times = max(counts[code.cls.name] if code.cls is not None else 1.0, 1.0)
+            part.add(estimate(program, code, target, left_out), times)
             parts.append(part)
     if not parts and not event.functions and is_unknown_layer(program, event):
         cost = cost_of("layer", target)

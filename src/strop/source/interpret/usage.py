@@ -34,6 +34,8 @@ _NO_TENSOR = ("range", "sorted", "dict", "set", "frozenset")  #: builtins that n
 ENDINGS = tuple(_WORDS["endings"].split())
 #: names of sizes and counts: numbers, unless something is done with them that only tensors can
 _COUNT = re.compile(r"(num|n|max|min)_\w+|(\w+_)?(size|len|length|dim|steps|count|heads|layers)")
+#: names of dicts of settings, which hold numbers and words
+_SETTINGS = re.compile(r"(\w+_)?(opts?|options?|config|conf|cfg|settings|hparams|args|kwargs)")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Use:
 
 def uses(code: Code, generous: bool = False) -> dict[str, Use]:
     """The parameters that are used like tensors, lists of tensors, or dicts of tensors. What a constructor takes are
-    settings, unless it is used like nothing but a tensor.
+    settings, its dicts too, unless it is used like nothing but a tensor.
 
     `generous` is for functions that take little else, such as `forward`: there, any name will do for a weak use.
     """
@@ -69,7 +71,13 @@ def _uses(code: Code, generous: bool) -> dict[str, Use]:
             (strong if strength == "strong" else weak).setdefault(name, use)
     for name, use in _walked(code, names):
         strong.setdefault(name, use)
-    found = {name: use for name, use in strong.items() if name not in other or use.kind != "tensor"}
+    settings = {name for name, use in strong.items() if use.kind == "record" and _is_settings(code, name)}
+    other |= settings
+    found = {
+        name: use
+        for name, use in strong.items()
+        if name not in settings and (name not in other or use.kind != "tensor")
+    }
     named = {
         name: use
         for name, use in weak.items()
@@ -77,6 +85,10 @@ def _uses(code: Code, generous: bool) -> dict[str, Use]:
         if code.short != "__init__" and not _COUNT.fullmatch(name)
     }
     return {**found, **named}
+
+
+def _is_settings(code: Code, name: str) -> bool:
+    return code.short == "__init__" or _SETTINGS.fullmatch(name) is not None
 
 
 def _found(code: Code, names: set[str]) -> Iterator[tuple[str, str, Use]]:
