@@ -51,7 +51,7 @@ def test_json_has_the_documented_fields(project, run):
     }  # fmt: skip
     assert set(answer["findings"][0]) == {
         "code", "rule", "file", "line", "end_line", "function", "message", "safety", "fixable", "estimated_gain",
-        "gain_reason", "assumptions", "worth",
+        "gain_reason", "assumptions", "worth", "environment",
     }  # fmt: skip
     assert {f["function"]: f["verdict"] for f in answer["functions"]}["square"] == "to_graph"
 

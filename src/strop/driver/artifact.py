@@ -194,11 +194,11 @@ def _faults(artifact: Artifact) -> Iterator[str]:
     needs = (artifact.arena_bytes, artifact.packed_bytes, artifact.temporary_bytes)
     if max(*needs, artifact.scratch_bytes * artifact.threads) > MOST_BYTES:
         yield "it needs more memory than any machine has"
-    yield from _slot_faults(artifact)
-    yield from _parameter_faults(artifact)
     for i, output in enumerate(artifact.outputs):
         for fault in _type_faults(output.type):
             yield f"output {i} {fault}"
+    yield from _slot_faults(artifact)
+    yield from _parameter_faults(artifact)
     yield from _step_faults(artifact)
 
 
