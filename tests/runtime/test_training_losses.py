@@ -98,6 +98,13 @@ class Projection(nn.Module):
 
 
 @pytest.mark.parametrize("gradients", HALVES)
+@pytest.mark.parametrize("rows", [1, 20])
+def test_blocks_of_a_single_row(rows: int, gradients: str) -> None:
+    """21 rows: the last block has one."""
+    compare(pair_of(LanguageModel(mean, bias=True), gradients, rows), step(*batch()))
+
+
+@pytest.mark.parametrize("gradients", HALVES)
 def test_a_weight_with_words_as_columns(gradients: str) -> None:
     x, labels = torch.randn(21, WIDTH, requires_grad=True), torch.randint(WORDS, (21,))
     pair = Pair(Projection(), partition=f"blockloss{{value=matmul rows=8 gradients={gradients}}}", check=True)

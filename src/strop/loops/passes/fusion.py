@@ -79,6 +79,13 @@ class Steps:
         """Places in first … end-1 that write any of the buffers."""
         return sorted({p for b in buffers for p in self._written_at.get(b, ()) if first <= p < end})
 
+    def may_move(self, name: str, to: str) -> Verdict:
+        """Whether a nest may run where an earlier one does: nobody in between reads what lies where it writes."""
+        for buffer in self.nest(name).writes:
+            if any(self._place[to] < reader < self._place[name] for reader in self._read_at.get(buffer, ())):
+                return no(f"what `{buffer.name}` holds before is read in between", name, _OWN_MEMORY)
+        return yes()
+
     def in_parts(self, buffer: Buffer) -> bool:
         """Whether several steps write a buffer: each a slice of it, or one over what another wrote."""
         return len(self._written_at.get(buffer, ())) > 1
@@ -119,6 +126,7 @@ class FusionPass(NestsPass, abstract=True):
 
 _POINTWISE_PRODUCER = "a producer of parallel loops around one statement, without a sum"
 _POINTWISE_CONSUMER = "a consumer of parallel loops around plain statements: a sum begins a nest of its own"
+_OWN_MEMORY = "a result that no other tensor shares its memory with"
 _STEADY = "inputs that stay as they are until its readers run"
 
 
@@ -257,6 +265,9 @@ class Epilogue(FusionPass):
         shared = [b for b in producer.writes if b in consumer.reads]
         if steps.in_parts(shared[0]):
             return None, no(f"several nests write `{shared[0].name}`", self.nest, "one nest that writes all of it")
+        moves = steps.may_move(self.nest, self.of)
+        if not moves:
+            return None, moves
         fused, verdict = epilogue(producer, consumer, shared[0])
         if len(shared) > 1:
             why = "it reads several results, which the producer may not have at the same time"
@@ -311,7 +322,7 @@ class ShareLoops(FusionPass):
         if steps.place(self.of) not in steps.reading_the_same(later, steps.place(self.nest) or 0):
             why = f"`{self.of}` reads nothing of what it reads, or that is written in between"
             return no(why, self.nest, "a tensor that both read")
-        return can_share_loops(earlier, later)
+        return steps.may_move(self.nest, self.of) and can_share_loops(earlier, later)
 
     def do(self, steps: Steps) -> None:
         at, gone = steps.place(self.of), steps.place(self.nest)
