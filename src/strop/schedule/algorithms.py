@@ -78,7 +78,7 @@ def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int) 
         return {}
     weights = _weights(graph)
     found: dict[str, Algorithm | None] = {"winograd": choose_winograd(node, target, threads, weights, always=True)}
-    found["winogradgradient"] = choose_winograd_gradient(node, target, always=True)
+    found["winogradgradient"] = choose_winograd_gradient(node, target, threads, always=True)
     if not _at_the_border(node, graph):
         found["pairs"] = choose_winograd_inner_product(node, target, threads, always=True)
         found["strassen"] = choose_strassen(node, target, threads, always=True)
@@ -124,7 +124,7 @@ def choose_algorithms(
         if options.use("winograd") != "never":
             small = options.use("winograd") == "small"
             chosen = choose_winograd(node, target, threads, weights, small=small) or choose_winograd_gradient(
-                node, target
+                node, target, threads
             )
         if chosen is not None and node in asked:
             if journal is not None:

@@ -45,8 +45,11 @@ class WinogradGradient:
         )
 
 
-def choose_winograd_gradient(node: Node, target: Target, *, always: bool = False) -> WinogradGradient | None:
-    """The best numbers for the gradient of a filter; None where direct sums are faster, unless `always`."""
+def choose_winograd_gradient(
+    node: Node, target: Target, threads: int, *, always: bool = False
+) -> WinogradGradient | None:
+    """The best numbers for the gradient of a filter; None where direct sums are faster, unless `always`. Strips follow
+    each other, each too short for several threads to share: those transform all tiles first."""
     if not winograd_gradient_applies(node):
         return None
     lanes = target.lanes(node.dtype)
@@ -61,7 +64,7 @@ def choose_winograd_gradient(node: Node, target: Target, *, always: bool = False
     groups: int = node.attrs["groups"]
     transforms = tiles * (-(-x[1] // lanes) * PIXELS + -(-dy[1] // lanes) * GRADIENTS)
     back = outputs * -(-inputs // lanes) * TAPS
-    if sums <= target.l2 // 2:
+    if threads == 1 and sums <= target.l2 // 2:
         strip = max(target.l2 // 4 // moved, FEWEST_TILES)
         chosen = WinogradGradient(*_strip(images, rows, along, strip), outputs // groups, inputs)
         depth = chosen.images * chosen.rows * along
@@ -73,7 +76,7 @@ def choose_winograd_gradient(node: Node, target: Target, *, always: bool = False
         passing = tiles * moved * (1 + blocks / 2) / target.bandwidth[2]
     vectors = -(-inputs // lanes) * lanes
     products = POINTS * tiles * outputs * vectors / rate / EFFICIENCY_PRODUCTS * (1 + SHALLOW / depth)
-    return chosen if always or transforms + back + passing + products < direct else None
+    return chosen if always or (transforms + back + products) / threads + passing < direct / threads else None
 
 
 def _strip(images: int, rows: int, along: int, tiles: int) -> tuple[int, int]:
