@@ -86,6 +86,29 @@ def test_gradients_equal_eager(form: str, gradients: str) -> None:
     compare(pair_of(FORMS[form](), gradients), step(*batch()))
 
 
+class Contrast(nn.Module):
+    """Each row is to be like the word of its own number: labels that are known when the step is compiled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(WIDTH, WORDS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.cross_entropy(self.head(x), torch.arange(len(x)))
+
+
+@pytest.mark.parametrize("gradients", HALVES)
+def test_labels_that_are_constant(gradients: str) -> None:
+    x = torch.randn(21, WIDTH)
+
+    def run(model: Any) -> Tensor:
+        loss: Tensor = model(x)
+        loss.backward()
+        return loss.detach()
+
+    compare(pair_of(Contrast(), gradients), run)
+
+
 class Projection(nn.Module):
     """A head that multiplies by its weight as it lies."""
 
@@ -206,6 +229,24 @@ def rows_of(x: Tensor) -> Tensor:
 )
 def test_refusals_have_reasons(loss: Callable[..., Any], use: Callable[..., Tensor], why: str) -> None:
     assert why in refused(loss, use)
+
+
+class Offset(nn.Module):
+    """Logits with one number added to all of them, which is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(WIDTH, WORDS))
+        self.register_buffer("offset", torch.ones(1))
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(torch.addmm(self.offset, x, self.weight), labels)
+
+
+def test_one_number_for_all_words_is_no_bias() -> None:
+    pair = Pair(Offset())
+    compare(pair, step(torch.randn(21, WIDTH), torch.randint(WORDS, (21,))))
+    assert "is no bias of one number for each word" in " ".join(event.message for event in pair.journal.of("refusal"))
 
 
 def test_logits_that_only_a_loss_outside_reads_are_told_of() -> None:

@@ -177,7 +177,7 @@ def _operands(product: FxNode) -> tuple[FxNode, FxNode, bool, FxNode | None]:
     assert isinstance(x, FxNode) and isinstance(factor, FxNode)
     weight, transposed = _resolved(factor)
     added = bias[0] if bias else None
-    if isinstance(added, FxNode) and len(_value(added).shape) != 1:
+    if isinstance(added, FxNode) and tuple(_value(added).shape) != tuple(_value(product).shape[-1:]):
         raise _Refused(f"`{added.name}` is no bias of one number for each word")
     return x, weight, not transposed, added if isinstance(added, FxNode) else None
 

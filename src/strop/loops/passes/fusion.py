@@ -343,7 +343,7 @@ class ShareLoops(FusionPass):
 def decided_by_parameters(steps: Sequence[Step]) -> frozenset[Buffer]:
     """What nests compute from parameters alone, all of it."""
     found: set[Buffer] = set()
-    others: set[Buffer] = set()
+    others = _used_in_turns(steps)
     for step in steps:
         if isinstance(step, Nest) and all(b.space in ("param", "const") or b in found for b in step.reads):
             found.update(b for b in step.writes if b.space == "arena" and b not in others)
@@ -408,11 +408,22 @@ def _over(nest: Nest, new: tuple[tuple[Buffer, Buffer], ...]) -> Nest:
 
 
 def _written_per_call(steps: Sequence[Step]) -> set[Buffer]:
-    """Buffers that several steps fill, not all of them from parameters alone."""
-    changing: set[Buffer] = set()
+    """Buffers that several steps fill, not all of them from parameters alone, or one after the other."""
+    changing = _used_in_turns(steps)
     for step in steps:
         if isinstance(step, LibraryCall):
             changing.update(step.outputs)
         elif any(b.space not in ("param", "const") and (b.space != "arena" or b in changing) for b in step.reads):
             changing.update(step.writes)
     return changing
+
+
+def _used_in_turns(steps: Sequence[Step]) -> set[Buffer]:
+    """Buffers that are written once more after somebody has read them: each reader wants what was there in its turn."""
+    read: set[Buffer] = set()
+    found: set[Buffer] = set()
+    for step in steps:
+        written = set(writes(step))
+        found |= written & read
+        read.update(buffer for buffer in reads(step) if buffer not in written)
+    return found
