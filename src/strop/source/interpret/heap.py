@@ -71,8 +71,8 @@ class Object(Atom):
             return None  # an object that is written to like a dict
         return [self.items[i] for i in range(len(self.items))]
 
-    def is_instance(self) -> bool:
-        return self.kind == "instance"
+    def is_library_instance(self) -> bool:
+        return self.kind == "instance" and isinstance(self.cls, str)
 
     def class_name(self) -> str:
         return self.cls if isinstance(self.cls, str) else self.cls.name

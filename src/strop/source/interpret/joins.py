@@ -28,9 +28,9 @@ from strop.source.interpret.values import (
 )
 
 MAX_ATOMS = 16
-MAX_INSTANCES = (
-    64  #: as many layers of an `nn.Sequential` are told apart; there are no more than expressions that make them
-)
+#: as many layers of an `nn.Sequential` are told apart. Objects of the project's own classes count as other atoms: each
+#: of their methods would be run for each of them, which took four times as long in a package of operator overloads
+MAX_INSTANCES = 64
 MAX_CONSTANTS = 6
 _SEVERAL = "one of several things that nobody knows"
 
@@ -89,7 +89,7 @@ def _is_narrow(atoms: list[Atom]) -> bool:
             tuples += 1
         elif isinstance(atom, Unknown):
             unknowns += 3 if atom.why == _SEVERAL else 1
-        elif atom.is_instance():
+        elif atom.is_library_instance():
             instances += 1
     if instances > MAX_INSTANCES or len(atoms) - instances > MAX_ATOMS:
         return False
@@ -119,8 +119,8 @@ def _widened(atoms: list[Atom]) -> Value:
         before = all(atom.before for atom in unknowns)
         atoms = [a for a in atoms if not isinstance(a, Unknown)] + [unknown(_SEVERAL, before).atoms[0]]
     kept = sorted(set(atoms), key=SERIAL)
-    instances = [atom for atom in kept if atom.is_instance()]
-    others = [atom for atom in kept if not atom.is_instance()]
+    instances = [atom for atom in kept if atom.is_library_instance()]
+    others = [atom for atom in kept if not atom.is_library_instance()]
     if len(instances) > MAX_INSTANCES or len(others) > MAX_ATOMS:
         kept = sorted({*instances[:MAX_INSTANCES], *others[:MAX_ATOMS], UNKNOWN.atoms[0]}, key=SERIAL)
     return intern_value(tuple(kept))

@@ -57,8 +57,8 @@ class Atom:
         """What is inside an object that is a container."""
         return NOTHING
 
-    def is_instance(self) -> bool:
-        """Whether it is an object of a class, and no container."""
+    def is_library_instance(self) -> bool:
+        """Whether it is an object of a library's class, such as a layer, and no container."""
         return False
 
 
