@@ -48,8 +48,11 @@ class WinogradGradient:
 def choose_winograd_gradient(
     node: Node, target: Target, threads: int, *, always: bool = False
 ) -> WinogradGradient | None:
-    """The best numbers for the gradient of a filter; None where direct sums are faster, unless `always`. Strips follow
-    each other, each too short for several threads to share: those transform all tiles first."""
+    """The best numbers for the gradient of a filter; None where direct sums are faster, unless `always`.
+
+    Several threads sum directly: strips follow each other, each too short to be shared, and tiles that are all
+    transformed first are read by the core that did not write them. On two threads of a Zen 5, ResNet-18's step takes
+    41.9 ms with direct sums and 47.2 with this algorithm, a UNet's 17.7 and 21.4."""
     if not winograd_gradient_applies(node):
         return None
     lanes = target.lanes(node.dtype)
@@ -76,7 +79,8 @@ def choose_winograd_gradient(
         passing = tiles * moved * (1 + blocks / 2) / target.bandwidth[2]
     vectors = -(-inputs // lanes) * lanes
     products = POINTS * tiles * outputs * vectors / rate / EFFICIENCY_PRODUCTS * (1 + SHALLOW / depth)
-    return chosen if always or (transforms + back + products) / threads + passing < direct / threads else None
+    pays = threads == 1 and transforms + back + passing + products < direct
+    return chosen if always or pays else None
 
 
 def _strip(images: int, rows: int, along: int, tiles: int) -> tuple[int, int]:
