@@ -181,12 +181,15 @@ def test_time_that_is_up_ends_a_search(store, model):
     assert not store.records()
 
 
-MODEL = """
+MODEL = '''
 import torch
 from torch import nn
 def make():
-    return nn.Sequential(nn.Linear(96, 64), nn.ReLU(), nn.Linear(64, 40)).eval(), (torch.randn(12, 96),)
-"""
+    """Enough different nests that the search goes on for a while after its first record."""
+    widths = [96 + 24 * i for i in range(16)]
+    layers = [part for pair in zip(widths, widths[1:]) for part in (nn.Linear(*pair), nn.ReLU())]
+    return nn.Sequential(*layers).eval(), (torch.randn(12, widths[0]),)
+'''
 
 
 def test_ctrl_c_leaves_what_was_committed_and_no_process(store, tmp_path):
