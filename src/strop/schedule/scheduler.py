@@ -139,7 +139,7 @@ def chosen_schedules(
 
 @dataclass
 class _Calls:
-    """Calls in the making; operands that several nests read in one order are packed once."""
+    """Calls in the making; operands that several nests read in one order are packed once, until they are written."""
 
     scheduler: Scheduler
     schedules: Schedules
@@ -199,6 +199,8 @@ class _Calls:
             moved = rename(copy, {target: real, copy.reads[0]: source}).map_stores(partial(_in_place_of, nest))
             title = f"{nest.name}.pack{number + 1 if number else ''}"
             (before if constant else here).extend(self.calls(replace(moved, name=title, origin=nest.origin))[1])
+        written = {actual[b] for b in recipe.nest.writes}
+        self.packed = {alike: real for alike, real in self.packed.items() if alike[0] not in written}
         told = tuple(renamed(one, nest, actual) for one in passes)
         touched = {b: actual[b] for b in (*recipe.nest.reads, *recipe.nest.writes)}
         return before, [*here, Call(nest.name, recipe.nest, touched, nest, told)]
