@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -21,14 +20,13 @@ from strop.core.topological import topological
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import target_for
 from strop.graph.ir import Graph, Handover, Node
+from strop.graph.joint import Half as Half
 from strop.runtime.frames import BoundTensors
 from strop.runtime.packed import PackedStore, Sharing, dense
 from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
 from strop.runtime.specializations import RunnableProgram
 from strop.runtime.step_memory import ForwardCall, StepBlock, StepMemory
 from strop.target.description import Target
-
-Half = Literal["forward", "backward"]
 
 
 def build_step(
@@ -207,8 +205,8 @@ def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[
 
     A product that reads a weight along its rows (`matmul(dy, weight)`, a backward's, or that of a 1×1 convolution)
     reads it as it is, unless the weight is far larger than L2: on Zen 5 that takes as long as with a packed weight of
-    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large
-    vocabulary's is packed in the arena, for its loss alone.
+    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large vocabulary's is packed in
+    the arena, for its loss alone.
     """
     found = []
     for place in weights:
