@@ -129,7 +129,7 @@ export class TimeView {
 }
 
 function treemap(steps, kind, select) {
-  const [wide, high] = [room(), 360];
+  const [wide, high] = [room(), Math.min(360, 0.36 * room())];
   const svg = s("svg", { viewBox: `0 0 ${wide} ${high}`, class: "chart", "aria-hidden": "true" });
   const values = steps.map((step) => ({ step, value: timeOf(step, kind) })).filter((one) => one.value > 0);
   values.sort((a, b) => b.value - a.value);
