@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -90,3 +92,26 @@ def test_where_pytorch_draws_otherwise_its_own_kernel_draws(monkeypatch: pytest.
 def test_no_probability_raises_as_pytorch_does(p: float) -> None:
     with pytest.raises(RuntimeError, match="bernoulli_ expects p to be in"):
         bernoulli.draw(torch.empty(5000), p)
+
+
+def test_what_another_thread_draws_meanwhile_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    native, others = bernoulli._native, []
+
+    def interrupted(bytes: int) -> Callable[..., None]:
+        fill = native(bytes)
+
+        def run(*arguments: int) -> None:
+            fill(*arguments)
+            if not others:
+                others.append(torch.empty(3000).bernoulli_(0.5))
+
+        return run
+
+    monkeypatch.setattr(bernoulli, "_native", interrupted)
+    torch.manual_seed(4)
+    mine = bernoulli.draw(torch.empty(4000), 0.5)
+    left = torch.rand(3)
+    torch.manual_seed(4)
+    assert torch.equal(others[0], torch.empty(3000).bernoulli_(0.5))
+    assert torch.equal(mine, torch.empty(4000).bernoulli_(0.5))
+    assert torch.equal(left, torch.rand(3))

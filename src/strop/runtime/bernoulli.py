@@ -25,7 +25,7 @@ from strop.target import host
 #: the state as torch.Generator.get_state() gives it: words of 64 bits up to the block's last
 _REMAINING, _NEXT, _FIRST = 1, 2, 3
 _TRIED = 3 * BLOCK + 7
-_FEWEST = 2048  # below this, getting and setting the state takes longer than PyTorch's draws
+_FEWEST = 2048  # below this, the state takes longer to get and set than PyTorch its draws
 
 
 def draw(tensor: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
@@ -59,21 +59,28 @@ def agrees() -> bool:
 
 
 def _fill(tensor: Tensor, p: float, generator: torch.Generator) -> None:
-    state = generator.get_state()
-    words = state.numpy()[: 8 * (_FIRST + BLOCK)].view(np.uint64)
-    block = words[_FIRST : _FIRST + BLOCK]
-    memory = np.empty(WORDS, np.uint32)
-    memory[:BLOCK] = block
-    remaining = int(words[_REMAINING]) & 0xFFFFFFFF
-    position = ctypes.c_int64(BLOCK - (remaining - 1))
+    """Draw, and leave the generator behind the draws. If an operator of another thread has drawn meanwhile, which needs
+    no GIL, draw again after it."""
     threshold = math.ceil(math.ldexp(p, 53))
     fill = _native(tensor.element_size())
-    fill(memory.ctypes.data, ctypes.addressof(position), tensor.data_ptr(), tensor.numel(), threshold)
-    block[:] = memory[:BLOCK]
-    remaining = BLOCK + 1 - position.value
-    words[_REMAINING] = (int(words[_REMAINING]) >> 32 << 32) | remaining
-    words[_NEXT] = position.value
-    generator.set_state(state)
+    memory = np.empty(WORDS, np.uint32)
+    before = generator.get_state()
+    while True:
+        state = before.clone()
+        words = state.numpy()[: 8 * (_FIRST + BLOCK)].view(np.uint64)
+        block = words[_FIRST:]
+        memory[:BLOCK] = block
+        remaining = int(words[_REMAINING]) & 0xFFFFFFFF
+        position = ctypes.c_int64(BLOCK + 1 - remaining)
+        fill(memory.ctypes.data, ctypes.addressof(position), tensor.data_ptr(), tensor.numel(), threshold)
+        block[:] = memory[:BLOCK]
+        words[_REMAINING] = (int(words[_REMAINING]) >> 32 << 32) | (BLOCK + 1 - position.value)
+        words[_NEXT] = position.value
+        now = generator.get_state()
+        if torch.equal(now, before):
+            generator.set_state(state)
+            return
+        before = now
 
 
 @functools.cache
