@@ -5,11 +5,11 @@
     python benchmarks/proposals.py --write         # and keep the figures for docs/scan.md
 
 Each project of `benchmarks/projects` trains or serves a model, of a package from PyPI or of its own. It is copied; one
-copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and
-another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
-and take turns, on one thread and one CPU, so that a busy machine slows all of them. The project as it was runs twice: how
-far the two differ is the noise, below which a difference says nothing. What is told is the median of the ratios of
-steps after warm-up, and how long the start of the script and its first step take, which all copies do at the same time.
+copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and another with
+`--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`) and take turns,
+on one thread and one CPU, so that a busy machine slows all of them. The project as it was runs twice: how far the two
+differ is the noise, below which a difference says nothing. What is told is the median of the ratios of steps after
+warm-up, and how long the start of the script and its first step take, which all copies do at the same time.
 """
 
 from __future__ import annotations
