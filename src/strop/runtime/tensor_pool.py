@@ -102,6 +102,17 @@ class TensorPool:
         finally:
             self._sweeping.release()
 
+    def release(self) -> None:
+        """Give up every storage that nobody else holds."""
+        for size, held in list(self._held.items()):
+            for _ in range(len(held)):
+                try:
+                    one = held.popleft()
+                except IndexError:
+                    break
+                if not one.is_free(size):
+                    held.append(one)
+
     @property
     def bytes(self) -> int:
         """All that it holds, handed out or not."""
