@@ -8,8 +8,8 @@
 allocator has handed out (activations, temporaries, gradients), and what Strop holds from step to step (pools, the block
 of memory of both halves); parameters and inputs apart. `activations` is the most that is alive at a time and is no
 gradient of a parameter, which every contender holds when backward is over: of the block the tensors that are alive by
-its plan, at the step with the most of them, added to the most that is alive outside. `kept` is what forward saves for
-backward, parameters and inputs apart.
+its plan, while a half runs those at the step with the most of them, and otherwise those that are kept, beside what is
+alive outside. `kept` is what forward saves for backward, parameters and inputs apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
-from torch.profiler import profile
+from torch.profiler import profile, record_function
 from training_networks import NETWORKS, Training, network
 
 from strop.core.journal import Journal
@@ -41,6 +41,21 @@ from strop.schedule.memory import Lifetimes, room
 CONTENDERS = ("eager", "inductor", "fastest", "balanced")
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # between the least that a step can keep and what the fastest one keeps
 MB = 1e6
+MARK = "half of a step:"
+
+
+class Marked:
+    """A program whose calls stand in profiles with the bytes that are alive in its block at most."""
+
+    def __init__(self, program: StepProgram, alive: int) -> None:
+        self.program, self.alive = program, alive
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        with record_function(f"{MARK} {self.alive}"):
+            return self.program(inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.program, name)
 
 
 class MeasuredBackend(Backend):
@@ -50,26 +65,25 @@ class MeasuredBackend(Backend):
         super().__init__(Options.from_environment(memory=memory), Journal())
         self.build_step = self._built
         self.memories: list[StepMemory] = []
-        self.alive = 0  # at most in the block, gradients apart
+        self.between = 0  # bytes that are alive in the block between the halves
 
     def _built(
         self, half: Half, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal,
         threads: int,
-    ) -> StepProgram:  # fmt: skip
+    ) -> Marked:  # fmt: skip
         self.memories += [] if memory in self.memories else [memory]
         target = target_for(options)
         step = step_graph(half, graph, weights, target)
         stages = run_stages(step.graph, target, options, Journal(), usable_threads(threads, journal))
-        self.alive = max(self.alive, most_alive(stages.program.lifetimes, gradients=half == "backward"))
-        return build_step(half, graph, weights, memory, options, journal, threads)
+        lifetimes = stages.program.lifetimes
+        if half == "forward":
+            self.between += sum(map(room, lifetimes.borders.returned))
+        made = build_step(half, graph, weights, memory, options, journal, threads)
+        return Marked(made, most_alive(lifetimes, gradients=half == "backward"))
 
     @property
     def held(self) -> int:
         return sum(memory.bytes for memory in self.memories)
-
-    @property
-    def pooled(self) -> int:
-        return sum(memory.tensors.bytes for memory in self.memories)
 
 
 def most_alive(lifetimes: Lifetimes, gradients: bool) -> int:
@@ -118,18 +132,18 @@ def peak_of(
         storages = {p.grad.untyped_storage().data_ptr() for p in model.parameters() if p.grad is not None}
     model.zero_grad()
     events = sorted(_flat(traced.profiler.kineto_results.experimental_event_tree()), key=lambda e: e.start_time_ns)
-    changes = [(e.typed[1].ptr, e.typed[1].alloc_size) for e in events if e.name == "[memory]"]
-    gradients = {ptr: i for i, (ptr, size) in enumerate(changes) if size > 0 and ptr in storages}
-    pooled = backend.pooled if backend is not None else 0
-    held, most_held = 0, 0
-    others, most_others = pooled, pooled
-    for i, (ptr, size) in enumerate(changes):
+    changes = [(e.start_time_ns, e.typed[1].ptr, e.typed[1].alloc_size) for e in events if e.name == "[memory]"]
+    halves = [e for e in events if e.name.startswith(MARK)]
+    gradients = {ptr: i for i, (_, ptr, size) in enumerate(changes) if size > 0 and ptr in storages}
+    between = backend.between if backend is not None else 0
+    held = most_held = others = 0
+    most_others = max((int(e.name.removeprefix(MARK)) for e in halves), default=0)
+    for i, (moment, ptr, size) in enumerate(changes):
         held += size
         others += 0 if gradients.get(ptr) == i else size
-        most_held, most_others = max(most_held, held), max(most_others, others)
-    if backend is None:
-        return most_held, most_others
-    return most_held + backend.held, most_others + backend.alive
+        alive = [int(e.name.removeprefix(MARK)) for e in halves if e.start_time_ns <= moment <= e.end_time_ns]
+        most_held, most_others = max(most_held, held), max(most_others, others + max(alive, default=between))
+    return most_held + (backend.held if backend is not None else 0), most_others
 
 
 def _flat(events: Sequence[Any]) -> Iterator[Any]:

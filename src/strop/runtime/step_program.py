@@ -92,7 +92,7 @@ class StepProgram(NativeProgram):
         self._sized = [(*fresh, _bytes(fresh[1], fresh[3].itemsize), placed.get(fresh[0])) for fresh in self._fresh]
         self._kept = {at: i for i, slot in enumerate(self._results) if (at := placed.get(slot)) is not None}
         self._shared = memory
-        self._releases = step.backward and options.memory != "fastest"
+        memory.tensors.keeps = options.memory == "fastest"
         memory.reserve(compiled.arena_bytes)
         memory.restores |= bool(self._given) and compiled.about.watches
 
@@ -104,8 +104,6 @@ class StepProgram(NativeProgram):
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         shared = self._shared
         shared.tensors.next_call()
-        if self._releases:  # results of forward that the caller has let go, such as logits behind their loss
-            shared.tensors.release()
         generator = torch.get_rng_state() if self._draws and (self.compiled.about.watches or shared.restores) else None
         kept = [(inputs[place], at, inputs[place].nbytes) for place, at in self._given]
         own = shared.take_with(kept) if kept else None
