@@ -92,6 +92,7 @@ class StepProgram(NativeProgram):
         self._sized = [(*fresh, _bytes(fresh[1], fresh[3].itemsize), placed.get(fresh[0])) for fresh in self._fresh]
         self._kept = {at: i for i, slot in enumerate(self._results) if (at := placed.get(slot)) is not None}
         self._shared = memory
+        memory.tensors.keeps = options.memory == "fastest"
         memory.reserve(compiled.arena_bytes)
         memory.restores |= bool(self._given) and compiled.about.watches
 
@@ -205,8 +206,8 @@ def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[
 
     A product that reads a weight along its rows (`matmul(dy, weight)`, a backward's, or that of a 1×1 convolution)
     reads it as it is, unless the weight is far larger than L2: on Zen 5 that takes as long as with a packed weight of
-    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large vocabulary's is packed in
-    the arena, for its loss alone.
+    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large vocabulary's is turned
+    for its loss some words at a time.
     """
     found = []
     for place in weights:

@@ -13,7 +13,7 @@ from strop.source.hybridize.syntax import node_at, parents_of, span, value_of
 from strop.source.hybridize.torch_rules import BREAKS
 from strop.source.interpret.events import Branch, Call, Event, Iteration, Other, Write
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.values import ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
+from strop.source.interpret.values import Bound, ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
 from strop.source.project.declarations import Code, walk
 
 _CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", "asyncio.", "tempfile.", "socket.")
@@ -112,6 +112,8 @@ def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
 
 def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     node = node_at(program, code, event.place)
+    if node is not None and _asks_for_keys(node):
+        return
     asked = node.values[-1] if isinstance(node, ast.BoolOp) else node if isinstance(node, ast.Compare) else None
     last = value_of(program, code, asked) if asked is not None else None
     value = last if is_tensor(last) and last is not None else event.condition
@@ -122,10 +124,39 @@ def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     if isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.In, ast.NotIn)) or _with_none(node)):
         return
     text = ast.unparse(node) if node is not None else "a tensor"
-    unless = "" if _is_likely(value) else f"{text} is a tensor"
+    sides = _sides(program, code, event) if isinstance(node, ast.Compare) else []
+    unless = "" if _is_likely(value) or any(map(_is_buffer, sides)) else f"{text} is a tensor"
     message = f"the truth of `{text}` depends on the data of a tensor"
     doubt = not _is_certain(value) or (isinstance(node, ast.Compare) and _compares_unknown(program, code, node))
     yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=doubt)
+
+
+def _sides(program: Program, code: Code, event: Branch) -> list[Value]:
+    """What a comparison compares."""
+    at = span(event.place)
+    compared = [e for e in program.events(code.id) if isinstance(e, Call) and e.callee is None and span(e.place) == at]
+    return [value for e in compared for value in (e.receiver, *e.args) if value is not None]
+
+
+def _is_buffer(value: Value) -> bool:
+    """A tensor, beside what an attribute is taken for before it is known: `self.steps` of `register_buffer`."""
+    kinds = (Tensor, Unknown, Bound)
+    return any(isinstance(a, Tensor) for a in value.atoms) and all(isinstance(a, kinds) for a in value.atoms)
+
+
+def _asks_for_keys(node: ast.AST) -> bool:
+    """`"mask" in batch.keys()`, alone or several: a dict is asked, whatever is taken for a tensor there."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(_asks_for_keys, node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _asks_for_keys(node.operand)
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return False
+    return isinstance(node.left, (ast.Constant, ast.JoinedStr)) and not _is_number(node.left)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, (str, bytes))
 
 
 def _compares_unknown(program: Program, code: Code, node: ast.Compare) -> bool:
@@ -273,6 +304,8 @@ def _if_tensor(program: Program, code: Code, node: ast.expr) -> tuple[str, bool]
 def _looks_for_tensor(program: Program, code: Code, node: ast.Compare) -> bool:
     """`x in …` with a tensor on either side, where the answer decides something."""
     if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not _is_asked(program, code, node):
+        return False
+    if _asks_for_keys(node):
         return False
     return any(is_tensor(value_of(program, code, side)) for side in (node.left, *node.comparators))
 
