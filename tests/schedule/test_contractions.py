@@ -59,7 +59,7 @@ def test_an_operand_whose_steps_fall_on_few_sets_of_the_caches_is_packed(target)
     ("rows", "columns"),
     [
         pytest.param(16, 2048, id="few rows share a copy"),
-        pytest.param(32, 2064, id="steps are spread over all sets"),
+        pytest.param(32, 1040, id="steps are spread over all sets"),
         pytest.param(32, 496, id="the prefetcher follows the steps"),
     ],
 )

@@ -213,7 +213,7 @@ def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[
         node = graph.inputs[place]
         if any(user.op.startswith("linear_cross_entropy") for user in graph.users[node]):
             continue
-        as_it_is = all(_reads_rows(user, node) for user in graph.users[node]) and node.type.bytes <= 4 * target.l2
+        as_it_is = all(_reads_rows(user, node) for user in graph.users[node])
         if graph.users[node] and node not in graph.roots and not as_it_is:
             found.append(place)
     return found
@@ -224,7 +224,7 @@ def _reads_rows(user: Node, weight: Node) -> bool:
         return False
     if user.op == "conv":
         return bool(user.attrs["transposed"]) and user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
-    return user.op == "matmul"
+    return user.op in ("matmul", "linear")
 
 
 def with_params(graph: Graph, places: Sequence[int]) -> Graph:

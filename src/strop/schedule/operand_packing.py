@@ -80,8 +80,8 @@ def _moving(found: Contraction, load: Load) -> list[Loop]:
 def transpose_rows(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop, lanes: int) -> bool:
     """Pack the operand of the rows where the reduction steps through it by whole lines (the gradient of a weight), and
     L1 does not hold those lines until the next tile, which uses their other elements, comes to them."""
-    resident = LINE_BYTES * found.depth <= recipe.target.l1 // 2
-    if resident or along.extent <= MOST_VECTORS * lanes or len(found.inner.loops) != 1:
+    target = recipe.target
+    if along.extent <= MOST_VECTORS * lanes or len(found.inner.loops) != 1:
         return False
     (inner,) = found.inner.loops
     for load in found.operands:
@@ -92,6 +92,8 @@ def transpose_rows(recipe: ScheduleBuilder, found: Contraction, along: Loop, row
             case _:
                 continue
         if load.buffer.space in CONSTANT or not _copied_once(recipe, found, load):
+            continue
+        if 2 * found.depth <= target.l1 // max(gcd(step * SIZES[load.buffer.dtype], target.l1_way), LINE_BYTES):
             continue
         aliases = inner.extent * SIZES[load.buffer.dtype] % recipe.target.l1_way == 0  # rows share the sets of L1
         others = tuple(loop.name for loop in _moving(found, load) if loop != inner)
