@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ from strop.runtime.packed import PackedStore, Sharing, dense
 from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
 from strop.runtime.specializations import RunnableProgram
 from strop.runtime.step_memory import ForwardCall, StepBlock, StepMemory
+from strop.schedule.operand_packing import FEWEST_SHARING
 from strop.target.description import Target
 
 
@@ -203,10 +205,9 @@ def last_first(graph: Graph) -> Graph:
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:
     """The weights that a program packs at every call.
 
-    A product that reads a weight along its rows (`matmul(dy, weight)`, a backward's, or that of a 1×1 convolution)
-    reads it as it is, unless the weight is far larger than L2: on Zen 5 that takes as long as with a packed weight of
-    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large vocabulary's is packed in
-    the arena, for its loss alone.
+    Products read it as it is, as pointwise convolutions of a backward do, and pack it panel by panel where that pays
+    (`schedule/operand_packing.py`), but for those of a few rows that read across its rows (`linear`). A large
+    vocabulary's is packed in the arena, for its loss alone.
     """
     found = []
     for place in weights:
@@ -224,7 +225,7 @@ def _reads_rows(user: Node, weight: Node) -> bool:
         return False
     if user.op == "conv":
         return bool(user.attrs["transposed"]) and user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
-    return user.op in ("matmul", "linear")
+    return user.op == "matmul" or (user.op == "linear" and prod(user.inputs[0].shape[:-1]) >= FEWEST_SHARING)
 
 
 def with_params(graph: Graph, places: Sequence[int]) -> Graph:
