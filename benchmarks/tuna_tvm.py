@@ -370,7 +370,7 @@ def main() -> None:
     parser.add_argument("program", help=f"an ONNX file, or one of {', '.join(SHAPES)}")
     parser.add_argument("--settings", choices=("stock", "favoured"), default="favoured")
     parser.add_argument("--marks", default="60,300", help="CPU seconds at which the best is kept")
-    parser.add_argument("--cpu", default="znver5", help="LLVM's name of the CPU")
+    parser.add_argument("--cpu", required=True, help="LLVM's name of the CPU")
     parser.add_argument("--population", type=int, default=128, help="of a favoured search")
     parser.add_argument("--tag", default="", help="told after the settings in the names of files: of one search more")
     parser.add_argument("--form", help="of an operator: one of FORMS")
@@ -379,7 +379,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     stem = given.out / f"{Path(given.program).stem}-{given.settings}{given.tag}"
     rows = stem.with_name(f"{stem.name}.json")
-    target = Target({"kind": "llvm", "mcpu": given.cpu, "num-cores": 1})
+    target = Target({"kind": "llvm", "mcpu": given.cpu, "mattr": ["-prefer-256-bit"], "num-cores": 1})
     with target:
         operator = given.program in SHAPES
         module = operator_module(given.program, given.form) if operator else network_module(Path(given.program))

@@ -75,8 +75,7 @@ def _stand_in(pytestconfig: pytest.Config) -> Iterator[None]:
     target = target_for(Options(target=name))
     here = host.described_host()
     assert target.runs_on(here), f"{name} does not run here; {name}@host emulates it"
-    besides = [feature for feature in ("sse4a",) if here.has(feature)]  # Zen 3's code may use it, AVX-512 or not
-    target = replace(target, provides=(*target.all_features, *besides))
+    target = replace(target, provides=target.all_features)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "described_host", lambda: target)
         host.host.cache_clear()

@@ -68,9 +68,9 @@ class Running:
         return {"Cookie": f"{self.gate.cookie}={self.gate.token}"}
 
 
-def run(session: Any, name: str = "a model") -> Iterator[Running]:
+def run(session: Any, name: str = "a model", workspace: Workspace | None = None) -> Iterator[Running]:
     listening = listen()
-    gate = application(Workspace(session, name))
+    gate = application(workspace or Workspace(session, name))
     ready = threading.Event()
     server = Server(configuration(gate), ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

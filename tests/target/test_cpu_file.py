@@ -29,6 +29,18 @@ def test_every_shipped_file_names_its_sources_and_all_numbers(name):
         assert table in text
 
 
+@pytest.mark.parametrize(
+    "name, like",
+    [("cascadelake", "skylake-avx512"), ("emeraldrapids", "sapphirerapids"), ("graniterapids", "sapphirerapids")],
+)
+def test_a_machine_whose_cores_are_those_of_another_is_described_and_not_generic(name, like):
+    features = "+" + ",+".join(TARGETS[name].provides)
+    found = Target.from_features(name, features, triple=TARGETS[name].triple)
+    assert found.cpu == name and found.fma_per_cycle == TARGETS[like].fma_per_cycle
+    assert found.ports.uses == TARGETS[like].ports.uses and found.ports.wide == TARGETS[like].ports.wide
+    assert found.has("avx512vnni") and found.byte_products == "vnni"
+
+
 def test_a_users_file_may_be_like_a_shipped_one(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(

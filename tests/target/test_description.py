@@ -92,3 +92,12 @@ def test_a_host_that_hides_avx512_has_no_masks():
     assert not Target.from_features("znver4", AVX2 + ",-avx512f,-avx512vl").has_masks
     assert Target.from_features("znver4", AVX512).has_masks
     assert not Target.find("neoverse-v2").has_masks
+
+
+def test_code_for_a_core_of_amd_runs_on_one_of_intel_that_has_its_vectors():
+    intel = Target.from_features(
+        "sapphirerapids", "+" + ",+".join(TARGETS["sapphirerapids"].provides), triple=LINUX_X86
+    )
+    assert all(TARGETS[f"znver{n}"].runs_on(intel) for n in (2, 3, 4))
+    assert all(TARGETS[name].code_features.endswith("-sse4a") for name in ("znver3", "znver5"))
+    assert TARGETS["neoverse-n1"].code_features == TARGETS["neoverse-n1"].features

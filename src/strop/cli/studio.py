@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from strop.session import Session
-    from strop.studio.workspace import Workspace
+    from strop.studio.workspace import Opening, Workspace
 
 Opened = Annotated[
     str, typer.Argument(help="net.onnx, package.module:factory, a zoo name, or a saved session (.json).")
@@ -42,12 +43,12 @@ def studio(
     ssh -L 8765:127.0.0.1:8765 host.
     """
     _require_extra()
-    with working(f"loading {model}", False) as tell:
-        workspace = _opened(model, shape, threads, training, trust, tell)
+    with working(f"loading {model}", False):
+        workspace = _unopened(model, shape, threads, training, trust, _told)
     from strop.studio import serve
 
     try:
-        serve(workspace.session, workspace.name, port=port, browser=browser, tell=_tell_address)
+        serve(workspace, port=port, browser=browser, tell=_tell_address)
     except KeyboardInterrupt:  # how a studio is ended
         err.print("the studio has ended")
 
@@ -70,7 +71,9 @@ def report(
     if not output.absolute().parent.is_dir():
         raise Problem("STR001", f"--output {output}: there is no folder `{output.parent}`", help="make it first")
     with working(f"loading {model}", quiet or json) as tell:
-        workspace = _opened(model, shape, threads, training, trust, tell)
+        workspace = _unopened(model, shape, threads, training, trust)
+        with workspace.heard(lambda event: tell(f"compiling {model}: {event.message}")):
+            workspace.open()
         tell("checking")
         workspace.session.check()
         if measure:
@@ -86,18 +89,37 @@ def report(
         out.print(f"{output}: {size(written)}", markup=False)
 
 
-def _opened(
-    model: str, shape: list[str] | None, threads: int | None, training: bool, trust: bool, tell: Callable[[str], None]
+def _told(opening: Opening) -> Opening:
+    """The page shows why a model cannot be opened; the terminal does, too."""
+
+    def told(journal: Journal) -> Session:
+        try:
+            return opening(journal)
+        except Problem as problem:
+            if problem.code != "STR014":
+                print(problem.render(color=err.is_terminal), file=sys.stderr)
+            raise
+
+    return told
+
+
+def _unopened(
+    model: str,
+    shape: list[str] | None,
+    threads: int | None,
+    training: bool,
+    trust: bool,
+    wrapped: Callable[[Opening], Opening] = lambda opening: opening,
 ) -> Workspace:
+    """A studio of a model that is there, but not compiled."""
     from strop.session import Session
     from strop.studio.workspace import Workspace
 
-    journal = Journal(on_step=lambda step: tell(f"compiling {model}: {step}"))
     if model.endswith(".json"):
         told = (("--shape", shape), ("--threads", threads), ("--training", training))
         if ignored := [name for name, value in told if value]:
             raise Problem("STR001", f"{ignored[0]} does not go with a saved session", help="the file says it itself")
-        return Workspace(_loaded(model, trust), Path(model).stem)
+        return Workspace(None, Path(model).stem, wrapped(_reading(model, trust)))
     if trust:
         raise Problem("STR001", "--trust goes with a saved session", help="a model that you name is yours to run")
     from strop.runtime.load_model import load
@@ -106,15 +128,18 @@ def _opened(
     spec = with_shapes(model, shape or [])
     found = load(spec)
     options = Options.from_environment(**given(threads=threads))
-    session = Session(found.module, found.inputs, found.kwargs, options, journal, spec=spec, training=training)
-    return Workspace(session, found.name)
+
+    def opening(journal: Journal) -> Session:
+        return Session(found.module, found.inputs, found.kwargs, options, journal, spec=spec, training=training)
+
+    return Workspace(None, found.name, wrapped(opening))
 
 
-def _loaded(path: str, trust: bool) -> Session:
+def _reading(path: str, trust: bool) -> Opening:
     from strop.session import Session
 
     try:
-        return Session.load(path, trust=trust)
+        return Session.reading(path, trust=trust)
     except Problem as problem:
         if "trust=True" not in problem.help:
             raise

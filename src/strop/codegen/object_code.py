@@ -20,7 +20,7 @@ def _machine(target: Target, far: bool = False) -> llvm.TargetMachine:
         llvm.initialize_all_asmprinters()
     reloc, model = ("static", "large") if far else ("pic", "default")
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc=reloc, codemodel=model
+        cpu=target.cpu, features=target.code_features, opt=3, reloc=reloc, codemodel=model
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from itertools import product
 
 from strop.loops.index import Var, index_of
-from strop.loops.ir import Buffer, Loop, Nest, Store, loads
+from strop.loops.ir import Buffer, Load, Loop, Nest, Store, loads
 
 
 def by_place(
@@ -28,18 +28,29 @@ def by_place(
     written = [loop for loop in loops if loop.mode == "unroll" and loop.extent > 1]
     rows = [loop.var for loop in written if loop.kind == "parallel"]
     steps = [loop.var for loop in written if loop.kind == "reduce"]
-    if len(vectors) != 1 or len(rows) < 2 or any(loop.extent > 1 for loop in loops if loop not in (*vectors, *written)):
+    if len(vectors) != 1 or not rows or any(loop.extent > 1 for loop in loops if loop not in (*vectors, *written)):
         return None
     slid = [load for load in loads(store) if all(load.offset.coefficient(var) for var in (*rows, vectors[0].var))]
     if len(slid) != 1 or not steps or any((slid[0].offset.coefficient(var) or 0) <= 0 for var in steps):
         return None
+    if len(rows) == 1 and not _along_lines(slid[0], vectors[0].var, rows[0], steps):
+        return None
     values = (range(0, loop.extent, lanes) if loop.mode == "vector" else range(loop.extent) for loop in loops)
     found = [dict(zip((loop.var for loop in loops), each)) for each in product(*values)]
 
-    def place(at: Mapping[Var, int]) -> int:
-        return slid[0].offset.substitute({var: index_of(value) for var, value in at.items()}).const
+    outer = steps[:-1] if len(rows) == 1 else []
+
+    def place(at: Mapping[Var, int]) -> tuple[int, ...]:
+        offset = slid[0].offset.substitute({var: index_of(value) for var, value in at.items()})
+        return (*(at[var] for var in outer), offset.const)
 
     return store, vectors[0], sorted(found, key=place)
+
+
+def _along_lines(load: Load, lane: Var, row: Var, steps: list[Var]) -> bool:
+    """Whether vectors lie along the lines of an image whose rows are `row`, and the last step goes from row to row."""
+    step, last = load.offset.coefficient(row), load.offset.coefficient(steps[-1])
+    return load.offset.coefficient(lane) == 1 and last is not None and step is not None and step % last == 0 != last
 
 
 def _single(nest: Nest) -> tuple[list[Loop], Store | None]:

@@ -141,7 +141,7 @@ def _initialise() -> None:
 def _machine(target: Target) -> llvm.TargetMachine:
     _initialise()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+        cpu=target.cpu, features=target.code_features, opt=3, reloc="pic", codemodel="default"
     )
 
 

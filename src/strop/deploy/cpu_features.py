@@ -24,7 +24,7 @@ _X86 = {
 X86 = (
     "sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt",
     "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512ifma", "avx512vbmi", "avx512vbmi2",
-    "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "gfni", "avx512bf16", "avxvnni", "sse4a",
+    "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "gfni", "avx512bf16", "avxvnni",
 )  # fmt: skip
 #: LLVM's name → bit of the first or the second word of the kernel's hardware capabilities
 ARM = {

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from strop.kernels.autograd import can_run
 from strop.kernels.native import program
+from strop.runtime import bernoulli
 
 
 def attention(
@@ -48,7 +49,7 @@ class DroppedAttention(torch.autograd.Function):
             fits = torch.broadcast_shapes(mask.shape, scores.shape) == scores.shape  # type: ignore[no-untyped-call]
             scores = scores.add_(mask) if fits else scores + mask
         weights = torch.softmax(scores, dim=-1).contiguous()
-        noise = scores.bernoulli_(1.0 - p)
+        noise = bernoulli.draw(scores, 1.0 - p)
         ctx.save_for_backward(q, k, v, mask, weights, noise.bool())
         ctx.numbers = p, scale
         return torch.matmul(noise.div_(1.0 - p).mul_(weights), v)

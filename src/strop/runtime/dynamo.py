@@ -31,6 +31,7 @@ from strop.core.extensions import registry
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
+from strop.frontend.torch.embedding_bags import write_bags_out
 from strop.frontend.torch.keep_composites import keeping_composites
 from strop.frontend.torch.random_operators import name_draws
 from strop.frontend.torch.recurrent_layers import written_out
@@ -97,6 +98,8 @@ class Backend:
         if trained and (reason := written_out(graph_module)):
             self.journal.warn("fallback", name_of(graph_module), f"runs eager: {reason}")
             return graph_module.forward
+        if trained:
+            write_bags_out(graph_module)
         name_draws(graph_module)
         whole = nullcontext() if trained else keeping_composites()
         with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses

@@ -30,7 +30,7 @@ class LoadedCode:
     def __init__(self, objects: Sequence[bytes], target: Target) -> None:
         with lock:
             machine = llvm.Target.from_triple(target.triple).create_target_machine(
-                cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+                cpu=target.cpu, features=target.code_features, opt=3, reloc="pic", codemodel="default"
             )
             # each module's code and constants come to lie side by side: they reach each other within 2 GB
             self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True)

@@ -21,10 +21,10 @@ from strop.core.problem import Problem
 from strop.driver.artifact import Argument, Artifact, ConstantValues, InArena, LibraryStep, NativeStep, Slot
 from strop.driver.pipeline import Stages, compile_graph, target_for
 from strop.frontend.torch.dtypes import DTYPES, tensor_of
-from strop.frontend.torch.library_nodes import resolve
+from strop.frontend.torch.library_nodes import DIRECT, resolve
 from strop.frontend.torch.random_operators import is_random
 from strop.graph.ir import Graph
-from strop.runtime import jit, native_loop, reference
+from strop.runtime import bernoulli, jit, native_loop, reference
 from strop.runtime.frames import BoundTensors, CallFrame, FramePool, OutOfRange, Place
 from strop.runtime.packed import Packed, PackedStore, Sharing, allocate, dense, laid_out
 from strop.runtime.recompute import Recomputation
@@ -35,6 +35,7 @@ from strop.runtime.threads import pool
 from strop.target import host
 
 Tensor = torch.Tensor
+DIRECT["aten.bernoulli.p"] = bernoulli.draw
 #: what the journal says of calls that have to be computed again
 NOT_FINITE = (
     "a Winograd convolution met NaN, an infinity or an overflow, which it spreads over a tile: such calls are computed "

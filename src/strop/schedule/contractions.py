@@ -49,7 +49,7 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
     width = tile.vectors * lanes
     if beside is None and (beside := _row_pairs(found, along, rows, demand, target)) is not None:
         demand, width = replace(demand, looped=False), lanes
-    _order_reduction(recipe, found, along)
+    _order_reduction(recipe, found, along, rows, demand)
     pack_operands(recipe, found, along, width)
     outer = _outer(recipe, found, along, rows)
     blocks: list[str] = []
@@ -68,7 +68,7 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
         recipe.do(Split(recipe.name, rows.name, block, tail="balanced" if block == tile.rows else "rest"))
         row_names = [f"{rows.name}.i"]
         recipe.do(Reorder(recipe.name, (along.name, *row_names)))
-    first = not blocks and _panels_first(recipe, found, along, outer, panels)
+    first = not blocks and not demand.lines and _panels_first(recipe, found, along, outer, panels)
     if not block:
         recipe.order(*ones, *((along.name, *outer) if first else (*outer, along.name)), *row_names, *blocks)
     lane = along.name
@@ -213,7 +213,8 @@ def _dot_stride(found: Contraction, load: Load) -> bool:
 
 
 def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
-    """The output loop whose steps share what the vector loop reads: more rows, fewer reads per multiply-add."""
+    """The output loop whose steps share what the vector loop reads: more rows, fewer reads per multiply-add. Lines of
+    one image share what their windows read."""
     choices = []
     for loop in found.nest.loops:
         if loop is along or loop.extent < 2:
@@ -226,7 +227,11 @@ def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
             continue
         step = min((abs(s.offset.coefficient(loop.var) or 0) for s in found.outputs), default=0)
         choices.append((shared == 0, step, loop))
-    choices = [c for c in choices if not c[0]] or [c for c in choices if len(found.operands) == 1]
+    choices = (
+        [c for c in choices if not c[0]]
+        or [c for c in choices if _window(found, c[2], 1)[0]]
+        or [c for c in choices if len(found.operands) == 1]
+    )
     if any(loop.extent >= ENOUGH_ROWS for *_, loop in choices):  # taps of a window are no rows: channels are
         choices = [c for c in choices if c[2].extent >= FEWEST_ROWS]
     return min(choices, key=lambda c: (c[0], c[1]))[2] if choices else None
@@ -261,6 +266,7 @@ def _tile(
         alias,
         divides,
         *_window(found, rows, paired),
+        lines=paired > 0 and not streamed and not broadcast and _slid(found, rows) is not None,
         shuffled=shuffled,
     )
     shared = _shared(recipe, found, along, rows, lanes)
@@ -319,16 +325,22 @@ LONGEST_SLIDE = 16  # steps of its innermost loop that are, where the whole wind
 
 def _window(found: Contraction, rows: Loop | None, paired: int) -> tuple[int, int]:
     """How many steps of the reduction slide along the rows, and how far a row moves them; 0 where none does."""
-    if rows is None or not paired:
-        return 0, 1
+    slid = _slid(found, rows) if paired else None
+    return (slid[0].extent, slid[1]) if slid is not None else (0, 1)
+
+
+def _slid(found: Contraction, rows: Loop | None) -> tuple[Loop, int] | None:
+    """The loop of the reduction that slides along the rows, and how many of its steps a row is."""
+    if rows is None:
+        return None
     for load in found.operands:
         by_row = load.offset.coefficient(rows.var) or 0
         for loop in found.inner.loops:
             step = load.offset.coefficient(loop.var) or 0
             slide = abs(by_row // step) if step and by_row % step == 0 else 0
             if 0 < slide < loop.extent and 1 < loop.extent <= LONGEST_SLIDE:
-                return loop.extent, slide
-    return 0, 1
+                return loop, slide
+    return None
 
 
 def _largest_tile(load: Load, along: Loop, lanes: int) -> int:
@@ -339,16 +351,20 @@ def _largest_tile(load: Load, along: Loop, lanes: int) -> int:
     return width
 
 
-def _order_reduction(recipe: ScheduleBuilder, found: Contraction, along: Loop) -> None:
-    """The reduce loop that steps through the rows' operand one element at a time goes innermost."""
+def _order_reduction(
+    recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop | None, demand: Demand
+) -> None:
+    """The reduce loop that steps through the rows' operand one element at a time goes innermost; where rows share what
+    a window reads, the one that slides along them: what is read is then needed for a few steps only."""
     loops = [loop for loop in found.inner.loops if loop.extent > 1]
     if len(loops) < 2:
         return
     guide = next((load for load in found.operands if load.offset.coefficient(along.var) == 0), found.operands[0])
+    slid = _slid(found, rows) if demand.window else None
 
-    def step(loop: Loop) -> int:
+    def step(loop: Loop) -> tuple[bool, int]:
         size = guide.offset.coefficient(loop.var)
-        return abs(size) if size else 1 << 60
+        return slid is None or loop != slid[0], abs(size) if size else 1 << 60
 
     names = [loop.name for loop in found.inner.loops if loop.extent == 1]
     names += [loop.name for loop in sorted(loops, key=step, reverse=True)]

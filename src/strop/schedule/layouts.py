@@ -20,6 +20,7 @@ from strop.loops.ir import Buffer, Load, Nest, loads
 from strop.loops.layout import Layout
 from strop.loops.lowered import LibraryCall, Lowered, Step
 from strop.loops.passes.layouts import INSIDE, BorderCopy, HandOver, Relayout, Twin, reads, writes
+from strop.schedule.in_place import in_place
 from strop.schedule.layout_search import Price, choose
 
 
@@ -30,10 +31,14 @@ def choose_layouts(
     policy: Layouts,
     journal: Journal | None = None,
     pinned: Mapping[str, str] | None = None,
+    careful: Price | None = None,
 ) -> tuple[Lowered, list[Pass]]:
     """The program with a layout for every tensor but those that have theirs, and the passes that made it so; `price`
-    says what a nest would cost, `pinned` how some tensors have to lie."""
-    program, borders, own = with_borders(lowered)
+    says what a nest would cost, `careful` the same by its assembly, `pinned` how some tensors have to lie."""
+    kept: set[Buffer] = set()
+    if careful is not None and policy == "joint" and not pinned:
+        kept = in_place(lowered, careful, lambda part: choose_layouts(part, lanes, price, policy)[0])
+    program, borders, own = with_borders(lowered, kept)
     channels = channel_dims(program.nests, program.channels_last)
     chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channels, pinned)
     program = Twin.apply_all(program, chosen.twins)
@@ -45,11 +50,13 @@ def choose_layouts(
     return program, [*borders, *chosen.twins, *chosen.layouts]
 
 
-def with_borders(lowered: Lowered) -> tuple[Lowered, list[Pass], list[Buffer]]:
-    """The program with copies at the border, the passes that made them, and the tensors that get layouts."""
+def with_borders(lowered: Lowered, kept: Collection[Buffer] = ()) -> tuple[Lowered, list[Pass], list[Buffer]]:
+    """The program with copies at the border, the passes that made them, and the tensors that get layouts; those that
+    are `kept` stay as they are."""
     handed = list(HandOver.space(lowered))
     program: Lowered = HandOver.apply_all(lowered, handed)
-    wanted, borders = _to_lay_out(program.nests, program.layouts, program.channels_last)
+    given = {*program.layouts, *(buffer.name for buffer in kept)}
+    wanted, borders = _to_lay_out(program.nests, given, program.channels_last)
     program = BorderCopy.apply_all(program, borders)
     copies = {b for b in _buffers(program.nests) if b.name.endswith(INSIDE) and b.name not in lowered.layouts}
     own = [b for b in _buffers(program.nests) if b.space == "arena" and (b in wanted or b in copies)]

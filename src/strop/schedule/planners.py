@@ -66,7 +66,9 @@ def lay_out_tensors(program: Program, journal: Journal, edits: Sequence[Pass] = 
     """Level 4: a layout for every tensor, with the loops that it allows."""
     lanes, scheduler = program.target.lanes("f32"), program.scheduler
     policy, pinned = program.options.layouts, program.pinned
-    lowered, passes = choose_layouts(program.nests, lanes, scheduler.price, policy, journal, pinned)
+    lowered, passes = choose_layouts(
+        program.nests, lanes, scheduler.price, policy, journal, pinned, scheduler.careful_price
+    )
     return program.having(lowered=lowered, history=(*program.history, *passes))
 
 

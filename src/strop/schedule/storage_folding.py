@@ -39,6 +39,16 @@ class Link:
 Spans = list[tuple[int, int, int]]
 
 
+@dataclass(frozen=True)
+class _Needs:
+    """What a strip needs to be done first: the whole window cleared, or rows of each of its planes."""
+
+    whole: bool
+    skipped: int  # rows in front of those that are carried
+    carried: int  # rows that go to the start of each plane
+    zeros: tuple[tuple[int, int], ...]  # first row, count
+
+
 class FoldedStorage:
     """What has to be done for the rows of a tensor before each strip, by the walks that hand it on."""
 
@@ -111,40 +121,46 @@ class FoldedStorage:
     def turns(self, part: int) -> list[tuple[int, list[Clear | Move]]]:
         """For each strip: the row at the window's start, and what is to be done first."""
         start = part * self.bytes
-        last = self.links[0].written.end[-1]
         made: list[tuple[int, list[Clear | Move]]] = []
-        base = 0 if self.ring else self.spans[part][0][0]
-        for strip, (low, before, end) in enumerate(self.spans[part]):
-            todo: list[Clear | Move] = []
-            if strip == 0 and self.edged:
-                todo.append(Clear(self.buffer, start, self.bytes))
-            if not self.ring and end - base > self.rows:
-                todo += self._carried(start, low - base, before - low)
-                base = low
-            if end > last and strip:
-                todo += self._zeros(start, last - base, end - last)
+        for base, needs in self._needs(part):
+            todo: list[Clear | Move] = [Clear(self.buffer, start, self.bytes)] if needs.whole else []
+            for plane in range(start, start + self.bytes, self.plane):
+                if needs.carried:
+                    size = needs.carried * self.row
+                    todo.append(Move(self.buffer, plane, plane + needs.skipped * self.row, size))
+            for plane in range(start, start + self.bytes, self.plane):
+                for row, count in needs.zeros:
+                    todo.append(Clear(self.buffer, plane + row * self.row, count * self.row))
             made.append((base, todo))
         return made
 
-    def _carried(self, start: int, skip: int, rows: int) -> Iterator[Move]:
-        """Rows that go to the start of each plane, past those that are skipped."""
-        for plane in range(start, start + self.bytes, self.plane):
-            if rows > 0:
-                yield Move(self.buffer, plane, plane + skip * self.row, rows * self.row)
-
-    def _zeros(self, start: int, first: int, rows: int) -> Iterator[Clear]:
-        """Rows past the last one that is written, in each plane; a ring's may start again in between."""
-        at = first % self.rows
-        pieces = [(at, min(rows, self.rows - at)), (0, at + rows - self.rows)]
-        for plane in range(start, start + self.bytes, self.plane):
-            for row, count in pieces:
-                if count > 0:
-                    yield Clear(self.buffer, plane + row * self.row, count * self.row)
-
     def work(self, cycle: float) -> float:
         """Microseconds that one thread takes to move and clear."""
-        todo = [one for _, turns in self.turns(0) for one in turns]
-        return MOVE_US * len(todo) + sum(one.size for one in todo) / MOVED * cycle
+        pieces = size = 0
+        for _, needs in self._needs(0):
+            rows = [count for count in (needs.carried, *(zeros for _, zeros in needs.zeros)) if count]
+            pieces += needs.whole + len(rows) * self.planes
+            size += needs.whole * self.bytes + sum(rows) * self.row * self.planes
+        return MOVE_US * pieces + size / MOVED * cycle
+
+    def _needs(self, part: int) -> Iterator[tuple[int, _Needs]]:
+        """For each strip the row at the window's start, and what has to be done to its planes first."""
+        last = self.links[0].written.end[-1]
+        base = 0 if self.ring else self.spans[part][0][0]
+        for strip, (low, before, end) in enumerate(self.spans[part]):
+            skipped = carried = 0
+            if not self.ring and end - base > self.rows:
+                skipped, carried = low - base, max(before - low, 0)
+                base = low
+            zeros = self._zeros(last - base, end - last) if end > last and strip else ()
+            yield base, _Needs(strip == 0 and self.edged, skipped, carried, tuple(zeros))
+
+    def _zeros(self, first: int, rows: int) -> Iterator[tuple[int, int]]:
+        """Rows past the last one that is written, from which on and how many; a ring's may start again in between."""
+        at = first % self.rows
+        for row, count in ((at, min(rows, self.rows - at)), (0, at + rows - self.rows)):
+            if count > 0:
+                yield row, count
 
 
 def _fewer(buffer: Buffer, dimension: int, rows: int) -> Buffer:

@@ -9,6 +9,7 @@ from strop.loops.passes.primitives import pieces
 from strop.target.description import Target, narrowest
 
 MOST_LOOPED_ROWS = 8
+MOST_IN_LINE = 4  # vectors of a line of an image that are computed at once, so that it is walked in few pieces
 BESIDE_ROWS = 2  # ways of L1 that weights and sums take beside the rows of a tile
 STREAMED = 0.75  # share of L2's peak bandwidth that is reached while tiles are multiplied
 
@@ -38,6 +39,7 @@ class Demand:
     window: int = 0  # steps of a written-out reduction that slide along the rows, so that rows share paired reads
     slide: int = 1  # how far a row moves the window
     looped: bool = False  # only the sliding loop is written out, others stay loops: fewer reads are kept
+    lines: bool = False  # vectors lie along the lines of an image, in one of whose channels the window moves
     shuffled: int = 0  # paired reads that several steps of the reduction take from one vector, which stays
 
     def shared(self, rows: int) -> int:
@@ -56,8 +58,12 @@ def candidates(demand: Demand, lanes: int, target: Target) -> Iterator[Tile]:
             and vectors * lanes < demand.vector_divides
         ):
             continue
+        if demand.lines and vectors < min(MOST_IN_LINE, -(-demand.lanes_extent // lanes)):
+            continue
         for rows in range(1, min(demand.rows, 14) + 1):
-            if not demand.paired:
+            if demand.lines:  # what is read is used for all rows at once (`codegen.unroll_order`)
+                held = vectors + demand.window - 2
+            elif not demand.paired:
                 held = min(rows * demand.broadcast, vectors * demand.streamed)
             elif demand.looped:
                 held = vectors * demand.window * demand.streamed

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
@@ -48,7 +48,7 @@ from strop.graph.joint import JointGraph
 from strop.runtime import compile_model
 from strop.runtime.dispatch import Arguments, take_apart
 from strop.runtime.hot_swap import HotSwapProgram
-from strop.runtime.load_model import load, runs_code
+from strop.runtime.load_model import Model, load, runs_code
 from strop.runtime.numeric_check import NumericCheck, References
 from strop.runtime.packed import dense
 from strop.runtime.profile import Profile, TimedProgram, profile
@@ -56,6 +56,7 @@ from strop.runtime.program import NativeProgram, compiled_for, with_direct_algor
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced
 from strop.runtime.state import ModuleState
 from strop.runtime.step_program import Half
+from strop.session.edits import Edits
 from strop.session.operations import OperationJournal
 from strop.session.saved import SavedSession
 from strop.session.steering import Steering
@@ -334,6 +335,19 @@ class Session(Steering):
         """The session that a file holds; of the model that it names, unless one is given. Passes are parsed, nothing of
         the file is executed. A file may name a factory, whose module would be imported: that is refused unless you
         `trust` it. A network of the zoo and an ONNX file are data."""
+        return cls.reading(path, module, inputs, kwargs, trust=trust)(None)
+
+    @classmethod
+    def reading(
+        cls,
+        path: str | PathLike[str],
+        module: nn.Module | None = None,
+        inputs: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        trust: bool = False,
+    ) -> Callable[[Journal | None], Session]:
+        """The first half of `load`: the file is read and checked, and its model is made. What is returned compiles."""
         saved = SavedSession.read(Path(path))
         with saved.told(path):
             branches, options = saved.passes, saved.session_options()
@@ -344,11 +358,22 @@ class Session(Steering):
         if module is None and not trust and runs_code(saved.model):
             raise Problem("STR306", f"`{path}` names code, which loading it would run: {saved.model:.200}",
                           help="if the file is yours: Session.load(path, trust=True); or give the model")  # fmt: skip
-        if module is None:
-            made = cls.of(saved.model, options=options, training=saved.training)
+        if module is not None:
+            model, spec = Model("", module, tuple(inputs), dict(kwargs or {})), ""
         else:
-            made = cls(module, inputs, kwargs, options, training=saved.training)
-        there = {half or "program": one for half, one in made._named}
+            model, spec = load(saved.model), saved.model
+
+        def made(journal: Journal | None) -> Session:
+            new = cls(model.module, model.inputs, model.kwargs, options, journal, training=saved.training, spec=spec)
+            new._begin_as(saved, branches, path)
+            return new
+
+        return made
+
+    def _begin_as(
+        self, saved: SavedSession, branches: Mapping[str, Mapping[str, Edits]], path: str | PathLike[str]
+    ) -> None:
+        there = {half or "program": one for half, one in self._named}
         if there.keys() != branches.keys() or any(
             one._captured.key != saved.programs[name].graph for name, one in there.items()
         ):
@@ -357,7 +382,6 @@ class Session(Steering):
         with saved.told(path):
             for name, one in there.items():
                 one._restore(branches[name], saved.programs[name].branch)
-        return made
 
     def __repr__(self) -> str:
         if self._step is not None:

@@ -18,6 +18,17 @@ from strop.studio.messages import Command
 from strop.studio.workspace import Workspace
 
 
+def about(workspace: Workspace) -> dict[str, Any]:
+    """Which model this studio is of, and whether it is compiled."""
+    return {"model": workspace.name, "open": workspace.is_open}
+
+
+def open_model(workspace: Workspace) -> dict[str, Any]:
+    """Compile the model, where that was not done."""
+    workspace.open()
+    return about(workspace)
+
+
 def overview(workspace: Workspace, half: str = "") -> dict[str, Any]:
     """What is open, on which machine, and where the session stands."""
     session = workspace.half(half)
@@ -203,7 +214,7 @@ def script(workspace: Workspace) -> dict[str, Any]:
 
 
 LOOKING: Sequence[Callable[..., Any]] = (
-    overview, outline, graph, modules, nest, runners_up, links, prediction, memory, timeline, step_diff, why_not,
-    algorithms, fusions, space, preview, compare, compare_assembly, stored, script,
+    about, open_model, overview, outline, graph, modules, nest, runners_up, links, prediction, memory, timeline,
+    step_diff, why_not, algorithms, fusions, space, preview, compare, compare_assembly, stored, script,
 )  # fmt: skip
 COMMANDS = {one.__name__: Command.of(one) for one in (*LOOKING, *steering.STEERING)}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import uvicorn
 
 from strop.core.problem import Problem
-from strop.session import Session
 from strop.studio.application import application
 from strop.studio.messages import MOST_BYTES
 from strop.studio.workspace import Workspace
@@ -33,10 +32,10 @@ class Server(uvicorn.Server):
             self._ready()
 
 
-def serve(session: Session, name: str, *, port: int = 0, browser: bool = True, tell: Callable[[str], None]) -> None:
+def serve(workspace: Workspace, *, port: int = 0, browser: bool = True, tell: Callable[[str], None]) -> None:
     """Serve a session until Ctrl-C; `tell` gets the address. Port 0 is the first free one from 8765 on."""
     listening = listen(port)
-    gate = application(Workspace(session, name))
+    gate = application(workspace)
     address = f"http://{HOST}:{listening.getsockname()[1]}/?token={gate.token}"
 
     def ready() -> None:

@@ -97,6 +97,13 @@ class Target:
         return feature in self.all_features
 
     @property
+    def code_features(self) -> str:
+        """What LLVM is told: no SSE4a, which Intel's CPUs lack, so that code for Zen runs wherever its vectors do."""
+        if self.is_arm:
+            return self.features
+        return f"{self.features},-sse4a" if self.features else "-sse4a"
+
+    @property
     def has_fma(self) -> bool:
         """Whether one instruction multiplies and adds, rounding once."""
         return self.is_arm or self.has("fma")

@@ -133,7 +133,7 @@ static const feature features[] = {
     {"avx512bw", 7, 0, 1, 30}, {"avx512vl", 7, 0, 1, 31}, {"avx512vbmi", 7, 0, 2, 1}, {"avx512vbmi2", 7, 0, 2, 6},
     {"gfni", 7, 0, 2, 8}, {"avx512vnni", 7, 0, 2, 11}, {"avx512bitalg", 7, 0, 2, 12},
     {"avx512vpopcntdq", 7, 0, 2, 14}, {"avxvnni", 7, 1, 0, 4}, {"avx512bf16", 7, 1, 0, 5},
-    {"lzcnt", (int)0x80000001, 0, 2, 5}, {"sse4a", (int)0x80000001, 0, 2, 6},
+    {"lzcnt", (int)0x80000001, 0, 2, 5},
 };
 
 static int has_feature(const char *name) {

@@ -1,7 +1,7 @@
 // Where the time goes: a roofline of all nests, a treemap and a flame view. Each drawing has a table of the same steps
 // below it, which is what keyboards and screen readers use; the drawings themselves are for the eye and the mouse.
 
-import { button, bytes, empty, h, microseconds, percent, row, s, table } from "./dom.js";
+import { button, bytes, empty, h, microseconds, percent, room, row, s, table } from "./dom.js";
 
 const BOUNDS = ["ports", "front end", "latency", "L1", "L2", "L3", "DRAM", "library"];
 
@@ -40,7 +40,7 @@ function boundLegend(steps) {
 
 export function roofline(prediction, peak, select) {
   const steps = prediction.steps.filter((step) => step.flop && step.bytes);
-  const [wide, high, left, bottom, right] = [900, 440, 64, 40, 90];
+  const [wide, high, left, bottom, right] = [room(), 440, 64, 40, 90];
   const measured = steps.some((step) => step.measured_us);
   const speed = (step) => step.flop / ((step.measured_us || step.predicted_us) * 1000);
   const points = steps.filter((step) => step.measured_us || step.predicted_us).map((step) => ({ step, x: step.flop / step.bytes, y: speed(step) }));
@@ -76,8 +76,23 @@ export function roofline(prediction, peak, select) {
     dot.addEventListener("click", () => select({ kind: "node", name: step.name }));
     svg.append(dot);
   }
+  named(svg, points.map(({ step, x: intensity, y: reached }) => ({ name: step.name, time: step.measured_us || step.predicted_us, x: x(intensity), y: y(reached) })), wide, most);
   const said = `${points.length} nests that multiply and add, by ${measured ? "measured" : "predicted"} time; a dot is as large as its time. Roofs are of one core.`;
   return h("div", { class: "chart-view" }, h("h2", {}, "Roofline"), h("p", { class: "hint" }, said), svg, boundLegend(steps), stepTable(prediction.steps, select, "All steps, the slowest first"));
+}
+
+// the names of the slowest, beside their dots, where there is room for them
+function named(svg, dots, wide, most) {
+  const taken = [];
+  for (const { name, time, x, y } of dots.sort((a, b) => b.time - a.time).slice(0, 12)) {
+    const size = 4 + 12 * Math.sqrt(time / most);
+    const long = 6.8 * name.length;
+    const left = x + size + 4 + long < wide ? x + size + 4 : x - size - 4 - long;
+    const place = [left, y - 8, left + long, y + 6];
+    if (left < 60 || taken.some((one) => one[0] < place[2] && place[0] < one[2] && one[1] < place[3] && place[1] < one[3])) continue;
+    taken.push(place);
+    svg.append(s("text", { x: left, y: y + 4, class: "dot-name" }, name));
+  }
 }
 
 // ---- treemap and flame view -----------------------------------------------------------------------------------------
@@ -96,7 +111,8 @@ export class TimeView {
     const choose = (name) =>
       h("label", {}, h("input", { type: "radio", name: "time-kind", value: name, checked: kind === name, disabled: name === "measured" && !known, onchange: () => { this.kind = name; this.show(prediction, live); } }), ` ${name}`);
     const total = kind === "measured" ? prediction.measured_us : prediction.predicted_us;
-    const error = prediction.median_error === null ? "" : ` The model is off by ${percent(prediction.median_error, 0)} in the median.`;
+    const off = prediction.measured_us ? prediction.predicted_us / prediction.measured_us - 1 : 0;
+    const error = prediction.median_error === null ? "" : ` The model predicts ${microseconds(prediction.predicted_us)} (${off > 0 ? "+" : "−"}${percent(Math.abs(off), 0)}) in all; of single steps, small ones among them, it is off by ${percent(prediction.median_error, 0)} in the median.`;
     empty(
       this.element,
       h("h2", {}, "Time"),
@@ -113,7 +129,7 @@ export class TimeView {
 }
 
 function treemap(steps, kind, select) {
-  const [wide, high] = [900, 300];
+  const [wide, high] = [room(), Math.min(360, 0.36 * room())];
   const svg = s("svg", { viewBox: `0 0 ${wide} ${high}`, class: "chart", "aria-hidden": "true" });
   const values = steps.map((step) => ({ step, value: timeOf(step, kind) })).filter((one) => one.value > 0);
   values.sort((a, b) => b.value - a.value);
@@ -180,7 +196,7 @@ function flame(steps, kind, select) {
     depth = Math.max(depth, parts.length + 1);
     at += value;
   }
-  const [wide, high] = [900, 22 * depth + 4];
+  const [wide, high] = [room(), 22 * depth + 4];
   const svg = s("svg", { viewBox: `0 0 ${wide} ${high}`, class: "chart", "aria-hidden": "true" });
   for (const one of spans) {
     const [x, width] = [(one.from / at) * wide, (one.value / at) * wide];
@@ -201,7 +217,7 @@ function fitted(text, width) {
 // ---- memory over time -----------------------------------------------------------------------------------------------
 
 export function memoryView(memory, select) {
-  const [wide, high, left, top] = [900, 380, 70, 90];
+  const [wide, high, left, top] = [room(), 420, 70, 90];
   const steps = Math.max(memory.steps.length, 1);
   const whole = Math.max(memory.arena_bytes, 1);
   const x = (step) => left + (step / steps) * (wide - left - 8);

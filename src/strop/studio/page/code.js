@@ -17,7 +17,7 @@ export class CodeView {
     }
     const chosen = nests.includes(name) ? name : nests[0];
     const choice = h("select", { id: "nest-choice", onchange: () => this.select({ kind: "node", name: choice.value }) }, nests.map((one) => h("option", { value: one, selected: one === chosen }, one)));
-    const head = h("div", { class: "code-head" }, h("label", {}, "Nest ", choice), h("span", { class: "hint" }, "Click a line, or walk with the arrow keys: what belongs to it lights up in the other columns."));
+    const head = h("div", { class: "code-head" }, h("label", {}, "Nest ", choice), h("span", { class: "hint" }, "Click a line or use the arrow keys: what belongs to it lights up."));
     const body = h("div", { class: "panes" });
     empty(this.element, head, body);
     let found;

@@ -64,7 +64,9 @@ export function words(line) {
   return line.map(([kind, text]) => (kind ? h("span", { class: `w-${kind}` }, text) : text));
 }
 
+// cells are numbers where the head of their column says so
 export function table(caption, heads, rows) {
+  for (const one of rows.flat(Infinity)) heads.forEach((head, i) => one.children[i]?.classList.toggle("number", Boolean(head.number)));
   return h(
     "table",
     {},
@@ -83,10 +85,7 @@ export function row(cells, attributes = {}) {
   return h(
     "tr",
     attributes,
-    cells.map((cell, i) => {
-      const number = typeof cell === "string" && /^[+−-]?[\d.]+( |$)|^–$/.test(cell);
-      return i === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: number ? "number" : null }, cell);
-    }),
+    cells.map((cell, i) => (i === 0 ? h("th", { scope: "row" }, cell) : h("td", {}, cell))),
   );
 }
 
@@ -99,6 +98,11 @@ export function download(name, text, kind) {
 export function empty(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((child) => child));
   return element;
+}
+
+// how wide a chart may be: letters of a drawing that is scaled down are hard to read
+export function room() {
+  return Math.max(420, Math.min(1170, document.getElementById("view").clientWidth - 30));
 }
 
 export function css(name) {

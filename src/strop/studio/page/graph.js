@@ -7,6 +7,7 @@ const MEMORY = ["registers", "L1", "L2", "L3", "DRAM"];
 const DASHES = { registers: [2, 4], L1: [8, 4], L2: [16, 4], L3: [], DRAM: [] };
 const WIDEST = 22; // of an edge, in units of the drawing: the largest tensor of the level
 const READABLE = 5.5; // pixels of a letter below which no text is drawn
+const BEGINS = 0.55; // the smallest scale that a drawing begins with
 const HIT = 6; // pixels around an edge that count as on it
 
 export class GraphView {
@@ -44,7 +45,7 @@ export class GraphView {
     if (now) {
       this.zoom.x += anchor.x - now.x;
       this.zoom.y += anchor.y - now.y;
-    } else this.fit();
+    } else this.begin();
     this.dirty();
   }
 
@@ -77,38 +78,51 @@ export class GraphView {
     return box ? { x: box.at[0] * this.zoom.scale + this.zoom.x, y: box.at[1] * this.zoom.scale + this.zoom.y } : null;
   }
 
-  reveal(name) {
-    const box = this.boxes?.get(name);
-    if (!box) return;
-    const [x, y, width, height] = box.at;
+  // have a node in the window, or both ends of an edge: as far in as there is room for, and the last one in any case
+  reveal(...names) {
+    const places = names.map((name) => this.boxes?.get(name)?.at).filter(Boolean);
+    if (!places.length) return;
     if (this.zoom.scale < 0.35) this.zoom.scale = 0.9;
     const { scale } = this.zoom;
-    const left = x * scale + this.zoom.x;
-    const top = y * scale + this.zoom.y;
-    if (left >= 0 && top >= 0 && left + width * scale <= this.wide && top + Math.min(height * scale, 60) <= this.high) return this.dirty();
-    this.zoom.x = this.wide / 2 - (x + width / 2) * scale;
-    this.zoom.y = this.high / 3 - y * scale;
+    const around = (some) => [Math.min(...some.map((at) => at[0])), Math.min(...some.map((at) => at[1])), Math.max(...some.map((at) => at[0] + at[2])), Math.max(...some.map((at) => at[1] + Math.min(at[3], 60 / scale)))];
+    let [left, top, right, bottom] = around(places);
+    if ((right - left) * scale > this.wide || (bottom - top) * scale > this.high) [left, top, right, bottom] = around(places.slice(-1));
+    const inside = left * scale + this.zoom.x >= 0 && top * scale + this.zoom.y >= 0 && right * scale + this.zoom.x <= this.wide && bottom * scale + this.zoom.y <= this.high;
+    if (!inside) {
+      this.zoom.x = held(this.wide / 2 - ((left + right) / 2) * scale, this.wide, this.drawing.width * scale);
+      this.zoom.y = held(this.high / 2 - ((top + bottom) / 2) * scale, this.high, this.drawing.height * scale);
+    }
     this.dirty();
+  }
+
+  // a drawing begins whole or, where nobody could read it then, at its upper end
+  begin() {
+    const { width, height } = this.drawing;
+    const whole = Math.min((this.wide - 24) / width, (this.high - 24) / height);
+    this.scaled(Math.max(whole, Math.min(0.8, Math.max((this.wide - 24) / width, BEGINS))));
   }
 
   fit() {
     const { width, height } = this.drawing;
-    const whole = Math.min((this.wide - 24) / width, (this.high - 60) / height);
-    // a long chain would be a hair: it begins at its upper end, readable
-    this.zoom.scale = Math.min(1.4, Math.max(whole, Math.min(0.8, Math.max((this.wide - 24) / width, 0.3))));
+    this.scaled(Math.min((this.wide - 24) / width, (this.high - 24) / height));
+  }
+
+  scaled(scale) {
+    const { width, height } = this.drawing;
+    this.zoom.scale = Math.min(1.4, Math.max(0.02, scale));
     this.zoom.x = (this.wide - width * this.zoom.scale) / 2;
-    this.zoom.y = whole >= this.zoom.scale ? Math.max(12, (this.high - 50 - height * this.zoom.scale) / 2) : 12;
+    this.zoom.y = Math.max(12, (this.high - height * this.zoom.scale) / 2);
     this.dirty();
   }
 
   resize() {
     const ratio = devicePixelRatio || 1;
     const first = !this.wide;
-    this.wide = this.element.clientWidth;
-    this.high = this.element.clientHeight;
+    this.wide = this.canvas.clientWidth;
+    this.high = this.canvas.clientHeight;
     this.canvas.width = Math.max(1, Math.round(this.wide * ratio));
     this.canvas.height = Math.max(1, Math.round(this.high * ratio));
-    if (first && this.wide) this.fit();
+    if (first && this.wide) this.begin();
     this.dirty();
   }
 
@@ -373,6 +387,12 @@ export class GraphView {
     this.describe(Math.max(1, ...this.drawing.lines.map((line) => line.bytes)));
     this.dirty();
   }
+}
+
+// where a drawing lies, so that no room is left empty at one end of it while it goes on at the other
+function held(at, room, long) {
+  const margin = 12;
+  return long + 2 * margin <= room ? at : Math.min(margin, Math.max(room - long - margin, at));
 }
 
 export function asEdge(line) {

@@ -39,11 +39,35 @@ async function start() {
   frame();
   try {
     await source.open();
+    if (source.live) await opened();
     await refresh();
     say(source.live ? "Ready." : "A report: what it shows was computed when it was written.");
   } catch (error) {
     failed(error);
   }
+}
+
+// the studio answers before its model is compiled: that has progress, can be cancelled, and may fail
+async function opened() {
+  const { model, open } = await ask("about");
+  el("model").textContent = model;
+  document.title = `${model} · Strop studio`;
+  document.body.classList.toggle("opening", !open);
+  for (let done = open; !done; ) {
+    empty(el("view"), h("section", { class: "chart-view", id: "opening" }, h("h2", {}, `Opening ${model}`), h("p", { class: "hint" }, "It is being compiled. The line at the bottom says how far that is; Escape cancels it.")));
+    try {
+      await ask("open_model");
+      done = true;
+    } catch (error) {
+      failed(error);
+      const again = button("Open it again", null, { class: "primary", id: "open-again" });
+      const why = h("p", { class: error.cancelled ? "" : "refusal" }, error.cancelled ? "Opening it was cancelled." : [error.code, error.message].filter(Boolean).join(": "));
+      empty(el("view"), h("section", { class: "chart-view", id: "opening" }, h("h2", {}, `${model} is not open`), why, error.where ? h("p", {}, h("code", {}, error.where)) : null, error.help && !error.cancelled ? h("p", { class: "hint" }, error.help) : null, again));
+      again.focus();
+      await new Promise((chosen) => again.addEventListener("click", chosen, { once: true }));
+    }
+  }
+  document.body.classList.remove("opening");
 }
 
 function ask(command, given = {}) {
@@ -104,7 +128,7 @@ function failed(error) {
 
 function showProgress(command, step, seconds) {
   el("progress").hidden = !command;
-  if (command) el("step").textContent = `${command}: ${step}, ${seconds.toFixed(1)} s`;
+  if (command) el("step").textContent = `${command.replaceAll("_", " ")}: ${step}, ${seconds.toFixed(1)} s`;
 }
 
 // ---- data -----------------------------------------------------------------------------------------------------------
@@ -269,7 +293,7 @@ async function select(given) {
   inspector.show(selection, { half: state.half, nodes: state.nodes, lines: state.lines });
   if (name && state.view === "Graph") {
     graph.resize(); // the panel may have taken room
-    graph.reveal(name);
+    graph.reveal(...(selection.kind === "edge" ? [selection.producer, name] : [name]));
   }
   if (state.view === "Code" && selection?.kind === "node") await showView("Code", false);
 }
@@ -436,6 +460,7 @@ function key(event) {
     source.cancel();
     return;
   }
+  if (!state.overview) return; // nothing is open yet
   if (["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName)) return;
   const view = VIEWS[Number(event.key) - 1];
   const run = view ? () => showView(view) : (SHORTCUTS[event.key] ?? (source.live ? LIVE_SHORTCUTS[event.key] : undefined));

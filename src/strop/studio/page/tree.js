@@ -78,7 +78,7 @@ export class Tree {
 
   node(node, level) {
     const share = this.root.cycles && node.cycles ? percent(node.cycles / this.root.cycles, 0) : "";
-    const row = h("span", { class: "row leaf" }, h("span", { class: `dot kind-${node.kind}`, "aria-hidden": "true" }), h("span", {}, node.home && node.name.startsWith(`${node.home}.`) ? node.name.slice(node.home.length + 1) : node.name), h("small", {}, `${node.what}${share ? ` · ${share}` : ""}`));
+    const row = h("span", { class: "row leaf" }, h("span", { class: `dot kind-${node.kind}`, "aria-hidden": "true" }), h("span", {}, node.home && node.name.startsWith(`${node.home}.`) ? node.name.slice(node.home.length + 1) : node.name), h("small", {}, `${share ? `${share} · ` : ""}${node.what}`));
     const item = h("li", { role: "treeitem", tabindex: "-1", "aria-level": level, "data-name": node.name, title: `${node.name}: ${node.kind}, writes ${bytes(node.bytes_written)}` }, row);
     row.addEventListener("click", () => this.choose(item));
     this.items.set(node.name, item);
