@@ -5,11 +5,11 @@
     python benchmarks/proposals.py --write         # and keep the figures for docs/scan.md
 
 Each project of `benchmarks/projects` trains or serves a model, of a package from PyPI or of its own. It is copied; one
-copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and
-another with `--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`)
-and take turns, on one thread and one CPU, so that a busy machine slows all of them. What is told is the median of the
-ratios of steps after warm-up, and how long the start of the script and its first step take, which all copies do at the
-same time.
+copy is edited by `strop fix --write --unsafe --unproven`, which is everything that is proposed, and another with
+`--with-strop`, which allows Strop's own backend. The scripts run in processes of their own (`paced.py`) and take turns,
+on one thread and one CPU, so that a busy machine slows all of them. The project as it was runs twice: how far the two
+differ is the noise, below which a difference says nothing. What is told is the median of the ratios of steps after
+warm-up, and how long the start of the script and its first step take, which all copies do at the same time.
 """
 
 from __future__ import annotations
@@ -168,8 +168,11 @@ def run(name: str, scratch: Path, rounds: int, cpu: int) -> dict[str, Any]:
         row[level] = {"edits": edits}
         if edits and all(_text(folder) != _text(other) for other in folders.values()):
             folders[level] = folder
-    for level, found in measure(name, folders, scratch, rounds, cpu).items() if len(folders) > 1 else ():
-        row[level] |= found
+    found = measure(name, {**folders, "again": before}, scratch, rounds, cpu) if len(folders) > 1 else {}
+    if found:
+        row["noise"] = round(abs(found.pop("again")["speedup"] - 1.0), 3)
+    for level, figures in found.items():
+        row[level] |= figures
     if "strop" in row and "strop" not in folders and "pytorch" in folders and row["strop"]["edits"]:
         row["strop"] = row["pytorch"]  # the same edits
     return row
@@ -191,7 +194,8 @@ def lines_of(name: str, row: dict[str, Any]) -> list[str]:
         edits = " ".join(f"{code}×{count}" for code, count in one["edits"].items())
         first, start = (" -> ".join(f"{s:.1f}" for s in one[key]) for key in ("first_s", "start_s"))
         step = f"{one['before_ms']:.1f} -> {one['after_ms']:.1f} ms ({one['speedup']:.2f}x)"
-        found.append(f"{name:18} {level:8} {row['kind']} {step}; first step {first} s, start {start} s; {edits}")
+        noise = f", noise {row['noise']:.1%}" if "noise" in row else ""
+        found.append(f"{name:18} {level:8} {row['kind']} {step}{noise}; first step {first} s, start {start} s; {edits}")
     return found
 
 

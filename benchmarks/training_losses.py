@@ -104,7 +104,7 @@ def chosen(backend: MeasuredBackend | None) -> str:
 
 def print_table(training: Training, kinds: Sequence[str], rows: int, rounds: int) -> None:
     made = {kind: ready(kind, training, rows) for kind in kinds}
-    peaks = {kind: peak_of(*one, training) for kind, one in made.items()}
+    peaks = {kind: peak_of(*one, training)[0] for kind, one in made.items()}
     taken = dict.fromkeys(kinds, float("inf"))
     for _ in range(rounds):
         for kind, (model, forward, _) in made.items():

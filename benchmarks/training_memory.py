@@ -4,9 +4,12 @@
     python benchmarks/training_memory.py bert_small --budgets    # five budgets: what is kept, how long a step takes
     python benchmarks/training_memory.py lstm bert_small --budgets --plot docs/training-memory.svg
 
-`peak` is the most that is held during forward and backward of a step, after two steps to warm up: what torch's
-allocator has handed out (activations, temporaries, gradients), and what Strop holds from step to step (pools, arenas,
-packed weights); parameters and inputs apart. `kept` is what forward saves for backward, parameters and inputs apart.
+`held` is the most that is held during forward and backward of a step, after two steps to warm up: what torch's
+allocator has handed out (activations, temporaries, gradients), and what Strop holds from step to step (pools, the block
+of memory of both halves); parameters and inputs apart. `activations` is the most that is alive at a time and is no
+gradient of a parameter, which every contender holds when backward is over: of the block the tensors that are alive by
+its plan, while a half runs those at the step with the most of them, and otherwise those that are kept, beside what is
+alive outside. `kept` is what forward saves for backward, parameters and inputs apart.
 """
 
 from __future__ import annotations
@@ -21,20 +24,38 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
-from torch.profiler import profile
+from torch.profiler import profile, record_function
 from training_networks import NETWORKS, Training, network
 
 from strop.core.journal import Journal
 from strop.core.options import Memory, Options
+from strop.driver.pipeline import run_stages, target_for
 from strop.graph.ir import Graph
 from strop.runtime.dynamo import Backend
 from strop.runtime.step_memory import StepMemory
-from strop.runtime.step_program import Half, StepProgram, build_step
+from strop.runtime.step_program import Half, StepProgram, build_step, step_graph
+from strop.runtime.thread_count import usable_threads
 from strop.runtime.trainer import allowing_recurrence
+from strop.schedule.memory import Lifetimes, room
 
 CONTENDERS = ("eager", "inductor", "fastest", "balanced")
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # between the least that a step can keep and what the fastest one keeps
 MB = 1e6
+MARK = "half of a step:"
+
+
+class Marked:
+    """A program whose calls stand in profiles with the bytes that are alive in its block at most."""
+
+    def __init__(self, program: StepProgram, alive: int) -> None:
+        self.program, self.alive = program, alive
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        with record_function(f"{MARK} {self.alive}"):
+            return self.program(inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.program, name)
 
 
 class MeasuredBackend(Backend):
@@ -44,20 +65,37 @@ class MeasuredBackend(Backend):
         super().__init__(Options.from_environment(memory=memory), Journal())
         self.build_step = self._built
         self.memories: list[StepMemory] = []
-        self.packed = 0
+        self.between = 0  # bytes that are alive in the block between the halves
 
     def _built(
         self, half: Half, graph: Graph, weights: Sequence[int], memory: StepMemory, options: Options, journal: Journal,
         threads: int,
-    ) -> StepProgram:  # fmt: skip
-        made = build_step(half, graph, weights, memory, options, journal, threads)
+    ) -> Marked:  # fmt: skip
         self.memories += [] if memory in self.memories else [memory]
-        self.packed += sum(packed.bytes for packed in made.compiled.packed)
-        return made
+        target = target_for(options)
+        step = step_graph(half, graph, weights, target)
+        stages = run_stages(step.graph, target, options, Journal(), usable_threads(threads, journal))
+        lifetimes = stages.program.lifetimes
+        if half == "forward":
+            self.between += sum(map(room, lifetimes.borders.returned))
+        made = build_step(half, graph, weights, memory, options, journal, threads)
+        return Marked(made, most_alive(lifetimes, gradients=half == "backward"))
 
     @property
     def held(self) -> int:
-        return self.packed + sum(memory.bytes for memory in self.memories)
+        return sum(memory.bytes for memory in self.memories)
+
+
+def most_alive(lifetimes: Lifetimes, gradients: bool) -> int:
+    """Bytes of a block that are alive at most at a time, without those that backward returns."""
+    alive: dict[int, dict[int, int]] = {}
+    for buffer, first in lifetimes.first.items():
+        if not (gradients and buffer in lifetimes.borders.returned):
+            for position in range(
+                first, lifetimes.last[buffer] + 1
+            ):  # one computed in the place of another is there once
+                alive.setdefault(position, {})[lifetimes.offsets[buffer.name]] = room(buffer)
+    return max((sum(each.values()) for each in alive.values()), default=0)
 
 
 def made(kind: str | int, training: Training) -> tuple[torch.nn.Module, Any, MeasuredBackend | None]:
@@ -78,21 +116,34 @@ def run(model: torch.nn.Module, forward: Any, training: Training) -> None:
     model.zero_grad()
 
 
-def peak(kind: str | int, training: Training) -> int:
-    """The most bytes that a step holds at a time, parameters and inputs apart."""
+def peak(kind: str | int, training: Training) -> tuple[int, int]:
+    """The most bytes that a step holds at a time, parameters and inputs apart; and that without gradients."""
     return peak_of(*made(kind, training), training)
 
 
-def peak_of(model: torch.nn.Module, forward: Any, backend: MeasuredBackend | None, training: Training) -> int:
+def peak_of(
+    model: torch.nn.Module, forward: Any, backend: MeasuredBackend | None, training: Training
+) -> tuple[int, int]:
     with allowing_recurrence():
         run(model, forward, training)
     run(model, forward, training)
     with profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as traced:
-        run(model, forward, training)
+        training.loss(forward(*training.inputs)).backward()
+        storages = {p.grad.untyped_storage().data_ptr() for p in model.parameters() if p.grad is not None}
+    model.zero_grad()
     events = sorted(_flat(traced.profiler.kineto_results.experimental_event_tree()), key=lambda e: e.start_time_ns)
-    totals = [(e.typed[1].total_allocated, e.typed[1].alloc_size) for e in events if e.name == "[memory]"]
-    before = totals[0][0] - totals[0][1]
-    return int(max(total for total, _ in totals) - before) + (backend.held if backend is not None else 0)
+    changes = [(e.start_time_ns, e.typed[1].ptr, e.typed[1].alloc_size) for e in events if e.name == "[memory]"]
+    halves = [e for e in events if e.name.startswith(MARK)]
+    gradients = {ptr: i for i, (_, ptr, size) in enumerate(changes) if size > 0 and ptr in storages}
+    between = backend.between if backend is not None else 0
+    held = most_held = others = 0
+    most_others = max((int(e.name.removeprefix(MARK)) for e in halves), default=0)
+    for i, (moment, ptr, size) in enumerate(changes):
+        held += size
+        others += 0 if gradients.get(ptr) == i else size
+        alive = [int(e.name.removeprefix(MARK)) for e in halves if e.start_time_ns <= moment <= e.end_time_ns]
+        most_held, most_others = max(most_held, held), max(most_others, others + max(alive, default=between))
+    return most_held + (backend.held if backend is not None else 0), most_others
 
 
 def _flat(events: Sequence[Any]) -> Iterator[Any]:
@@ -161,8 +212,8 @@ def _least(training: Training) -> int:
 
 
 def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
-    print("| network, MB | " + " | ".join(f"{kind}: peak | kept" for kind in kinds) + " |")
-    print("| --- |" + " --- | --- |" * len(kinds))
+    print("| network, MB | " + " | ".join(f"{kind}: held | activations | kept" for kind in kinds) + " |")
+    print("| --- |" + " ---: | ---: | ---: |" * len(kinds))
     for name in names:
         torch._dynamo.reset()
         training = network(name)
@@ -170,9 +221,10 @@ def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
         cells = []
         for kind in kinds:
             if kind == "inductor" and recurrent:
-                cells.append("– | –")
+                cells.append("– | – | –")
                 continue
-            cells.append(f"{peak(kind, training) / MB:.1f} | {kept(kind, training) / MB:.1f}")
+            sizes = (*peak(kind, training), kept(kind, training))
+            cells.append(" | ".join(f"{size / MB:.1f}" for size in sizes))
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -20,12 +20,13 @@ def parts(docs: Path, table: Table) -> list[str]:
         """
         `make bench-proposals` writes everything that is proposed into copies of the projects in `benchmarks/projects`,
         which train or serve models as people write such scripts, and times their steps in turns with the project as
-        it was, on one thread. *With Strop* is what `--with-strop` allows: Strop's backend.
+        it was, on one thread. *With Strop* is what `--with-strop` allows: Strop's backend. *Noise* is how far two copies
+        of the project as it was differ, where it was measured.
         Compiling happens in the first step, not where a model is made; the start of a script grows by the import of the
         compiler.
         """,
         *_said(rows),
-        table(("project", "model", "step", "proposed for", "edits", "ms", "gain", "first step, s", "start, s"),
+        table(("project", "model", "step", "proposed for", "edits", "ms", "gain", "noise", "first step, s", "start, s"),
               [cells for name, row in rows.items() for cells in _cells(name, row)]),
     ]  # fmt: skip
 
@@ -52,10 +53,11 @@ def _cells(name: str, row: dict[str, Any]) -> list[tuple[str, ...]]:
             continue
         head = (f"`{name}`", row["model"], row["kind"], words)
         if "speedup" not in one:
-            found.append((*head, "none", "", "", "", ""))
+            found.append((*head, "none", "", "", "", "", ""))
             continue
         edits = ", ".join(code if count == 1 else f"{count} {code}" for code, count in one["edits"].items())
         step = f"{one['before_ms']:.1f} → {one['after_ms']:.1f}"
         first, start = (" → ".join(f"{seconds:.1f}" for seconds in one[key]) for key in ("first_s", "start_s"))
-        found.append((*head, edits, step, f"{one['speedup']:.2f}×", first, start))
+        noise = f"{row['noise']:.1%}" if "noise" in row else ""
+        found.append((*head, edits, step, f"{one['speedup']:.2f}×", noise, first, start))
     return found

@@ -79,3 +79,9 @@ def test_threads_never_get_the_same_memory() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_pool_that_keeps_nothing_holds_nothing() -> None:
+    pool = TensorPool()
+    pool.keeps = False
+    assert take(pool).shape == SHAPE and pool.bytes == 0

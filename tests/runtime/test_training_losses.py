@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from runtime.training import Pair, same
+from strop.runtime.step_memory import StepMemory
 
-WORDS, WIDTH = 120, 12
+WORDS, WIDTH = 150, 12
 BLOCKS = "blockloss{{value=head.linear rows={rows} gradients={gradients}}}"
 HALVES = ("forward", "backward")
 
@@ -259,3 +260,33 @@ def test_a_pass_by_hand_that_does_not_fit_raises() -> None:
     pair = Pair(LanguageModel(mean), partition="blockloss{value=haed.linear rows=8}")
     with pytest.raises(Exception, match=r"there is head\.linear"):
         pair.fast(*batch())
+
+
+def test_beside_a_block_of_logits_only_the_gradient_of_the_weight_takes_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No copy of the weight, and none of its gradient where that of the embedding is added."""
+    words, width, rows = 4096, 64, 128
+
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.head = nn.Embedding(words, width), nn.Linear(width, words, bias=False)
+            self.head.weight = self.embedding.weight
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            return F.cross_entropy(self.head(self.embedding(tokens).tanh()), tokens + rows)
+
+    sizes: list[int] = []
+    reserve = StepMemory.reserve
+    monkeypatch.setattr(StepMemory, "reserve", lambda *args: sizes.append(args[1]) or reserve(*args))
+    compare(pair_of(Tied(), rows=rows // 2), step_of(torch.arange(rows)))
+    logits, weight = 4 * rows // 2 * words, 4 * words * width
+    assert len(sizes) == 2 and max(sizes) < 1.1 * (logits + weight)
+
+
+def step_of(tokens: Tensor) -> Callable[[Any], Tensor]:
+    def run(model: Any) -> Tensor:
+        loss = model(tokens)
+        loss.backward()
+        return loss.detach()
+
+    return run

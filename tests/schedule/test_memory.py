@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from strop.loops.ir import Buffer
-from strop.schedule.memory import Lifetimes, Place, arena_of, plan_memory
+from dataclasses import replace
+
+import pytest
+
+from strop.loops.index import Var, index_of
+from strop.loops.ir import Apply, Buffer, Const, Load, Loop, Nest, Store
+from strop.schedule.memory import Lifetimes, Place, arena_of, plan_memory, replaceable, verify_places
+
+A, B, C = (Buffer(name, "f32", (8, 8)) for name in "abc")
+ROW, COLUMN = Var("i", 8), Var("j", 8)
+HERE, TURNED = (index_of(ROW), index_of(COLUMN)), (index_of(COLUMN), index_of(ROW))
+BOTH = (Loop(ROW), Loop(COLUMN))
+
+
+def pointwise(source=A, index=HERE, target=B, reduce=None, loops=BOTH):
+    value = Apply("mul", (Load(source, index), Const(2.0, "f32")), "f32")
+    return Nest(loops, (Store(target, HERE, value, reduce),), (), "twice")
 
 
 def test_tensors_that_never_live_at_once_share_bytes():
@@ -37,3 +52,41 @@ def test_the_space_of_places_is_where_each_tensor_may_lie():
     lifetimes = Lifetimes.of([[first], [first, second], [second]])
     placed = Place.apply_all(lifetimes, plan_memory(lifetimes))
     assert all(one.check(placed) for one in Place.space(placed))
+
+
+def test_a_pointwise_nest_may_compute_in_the_place_of_what_it_reads():
+    assert list(replaceable(pointwise())) == [(B, A)]
+
+
+@pytest.mark.parametrize(
+    "nest",
+    [
+        pytest.param(pointwise(index=TURNED), id="it reads other elements than it writes"),
+        pytest.param(pointwise(reduce="sum"), id="it adds to what is there"),
+        pytest.param(pointwise(loops=(*BOTH, Loop(Var("again", 2)))), id="it computes an element twice"),
+        pytest.param(
+            pointwise(loops=(Loop(ROW), Loop(COLUMN, "sequential"))), id="its iterations depend on each other"
+        ),
+        pytest.param(pointwise(source=Buffer("a", "f32", (8, 9))), id="what it reads is larger"),
+        pytest.param(pointwise(source=Buffer("a", "i32", (8, 8))), id="what it reads is of another type"),
+    ],
+)
+def test_others_may_not(nest):
+    assert not list(replaceable(nest))
+
+
+def test_a_tensor_takes_the_place_of_another_whole_or_not_at_all():
+    lifetimes = replace(Lifetimes.of([[A], [A, B], [B]]), replacing={B: frozenset({A})})
+    placed = Place.apply_all(lifetimes, plan_memory(lifetimes))
+    assert placed.offsets["a"] == placed.offsets["b"] == 0
+    verify_places(placed, "place")
+    assert not Place("b", 64).check(placed)
+
+
+def test_a_place_is_not_taken_where_another_tensor_is_alive():
+    """`c` lies where the end of `a` was, since before `b` is computed in the place of `a`."""
+    wide = Buffer("wide", "f32", (8, 8))
+    lifetimes = replace(Lifetimes.of([[A], [A, B, C], [B, C], [wide, C]]), replacing={B: frozenset({A})})
+    placed = Place.apply_all(lifetimes, plan_memory(lifetimes))
+    verify_places(placed, "place")
+    assert placed.offsets["b"] == placed.offsets["a"] != placed.offsets["c"]

@@ -95,6 +95,25 @@ def test_a_tensor_that_windows_do_not_reach_is_not_pinned(session: Session) -> N
     assert code(session) == before and session.edits == ()
 
 
+class Pooled(nn.Module):
+    """A convolution whose result is averaged."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv, self.last = nn.Conv2d(16, channels, 3, padding=1), nn.Conv2d(channels, 16, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = self.conv(x).relu()
+        return self.last(y), y.mean((2, 3))
+
+
+@pytest.mark.parametrize(("channels", "why"), [(32, "added up"), (12, "no whole blocks")])
+def test_a_tensor_that_cannot_lie_in_blocks_says_why(channels: int, why: str) -> None:
+    made = Session(Pooled(channels).eval(), (torch.randn(1, 16, 20, 24),), options=OPTIONS)
+    with pytest.raises(Problem, match=why):
+        made.pin("relu", "blocked")
+
+
 def test_an_algorithm_is_chosen_by_name(session: Session) -> None:
     session.algorithm("first.conv", "winograd")
     agrees(session)

@@ -6,7 +6,7 @@ Several modules rather than one, since LLVM's memory grows with what it compiles
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -61,16 +61,19 @@ class Functions:
     parts: dict[str, str] = field(default_factory=dict)  # LLVM text of the part that holds a function, by its name
     objects: dict[str, bytes] = field(default_factory=dict)  # object code of parts, by their text
 
-    def add(self, nests: Iterable[Nest], target: Target) -> None:
-        """Emit those that are not there yet."""
+    def add(self, nests: Iterable[Nest], target: Target, finished: Callable[[str], None]) -> None:
+        """Emit those that are not there yet; somebody is told of the text of every part as soon as it is there."""
         first = not self.made
         new = [nest for nest in nests if nest not in self.made]
-        made = [emit(nest, f"nest{i}" if first else _name_of(nest), target) for i, nest in enumerate(new)]
+        functions = (emit(nest, f"nest{i}" if first else _name_of(nest), target) for i, nest in enumerate(new))
         about = attributes(target)
-        for some in _divided(made) if first else [[function] for function in made]:
+        made: list[Function] = []
+        for some in _divided(functions) if first else ([function] for function in functions):
             text = _part([f.text for f in some], [d for f in some for d in f.declarations], about)
             self.parts.update((function.name, text) for function in some)
-        self.made.update((nest, replace(function, text="")) for nest, function in zip(new, made))  # a part holds it
+            made += (replace(function, text="") for function in some)  # a part holds it
+            finished(text)
+        self.made.update(zip(new, made))
 
 
 def _name_of(nest: Nest) -> str:
@@ -84,14 +87,15 @@ def build_module(
     prepare: Sequence[Sequence[Planned]] = (),
     known: Functions | None = None,
     standalone: bool = False,
+    finished: Callable[[str], None] = lambda part: None,
 ) -> ModuleText:
     """Each entry is `void name(ptr table, ptr arena, ptr slots)`; `prepare` becomes one that runs chosen sections.
     Functions that are `known` are not emitted again, and new ones are added to them. A `standalone` program has a pool
-    of threads of its own."""
+    of threads of its own. `finished` is told of every part but the last as soon as it is emitted."""
     every = chain(chain.from_iterable(prepare), chain.from_iterable(entries.values()))
     calls = [call for step in every for call in (step.calls if isinstance(step, InterleavedNests) else (step,))]
     known = known if known is not None else Functions()
-    known.add(dict.fromkeys(call.nest for call in calls), target)
+    known.add(dict.fromkeys(call.nest for call in calls), target, finished)
     functions = {call.nest: known.made[call.nest] for call in calls}
     made = list(functions.values())
     parts = list(dict.fromkeys(known.parts[function.name] for function in made))
@@ -126,17 +130,18 @@ def attributes(target: Target) -> str:
     return f'attributes #0 = {{ nounwind "stackrealign" {width} }}'
 
 
-def _divided(functions: Sequence[Function]) -> list[list[Function]]:
+def _divided(functions: Iterable[Function]) -> Iterator[list[Function]]:
     """In order, a limited amount of text at a time."""
-    made: list[list[Function]] = []
-    size = PART_CHARACTERS
+    some: list[Function] = []
+    size = 0
     for function in functions:
-        if size + len(function.text) > PART_CHARACTERS:
-            made.append([])
-            size = 0
-        made[-1].append(function)
+        if some and size + len(function.text) > PART_CHARACTERS:
+            yield some
+            some, size = [], 0
+        some.append(function)
         size += len(function.text)
-    return made
+    if some:
+        yield some
 
 
 def _part(texts: Sequence[str], declared: Sequence[str], attributes: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -210,15 +211,25 @@ def generate(
         packings = []
     elif part == "parameters":
         steps, entries = [], {}
-    with journal.step("emit"):
-        module = build_module(entries, places, target, packings, functions, standalone=part == "steps")
-    with journal.step("compile"):
-        *nests, start = module.parts
-        for text in nests:
-            if text not in functions.objects:
-                functions.objects[text] = object_code.compile_object(text, target)
-        last = object_code.compile_object(start, target, far=part != "steps")
-        code = [*(functions.objects[text] for text in nests), last]
+    # LLVM works on what is emitted while the rest is: it holds no lock of Python's
+    pool, compiling = ThreadPoolExecutor(1, "strop-compile"), dict[str, Future[bytes]]()
+
+    def finished(text: str) -> None:
+        compiling[text] = pool.submit(object_code.compile_object, text, target)
+
+    try:
+        with journal.step("emit"):
+            module = build_module(entries, places, target, packings, functions, part == "steps", finished)
+        with journal.step("compile"):
+            *nests, start = module.parts
+            functions.objects.update((text, made.result()) for text, made in compiling.items())
+            for text in nests:
+                if text not in functions.objects:
+                    functions.objects[text] = object_code.compile_object(text, target)
+            last = object_code.compile_object(start, target, far=part != "steps")
+            code = [*(functions.objects[text] for text in nests), last]
+    finally:
+        pool.shutdown(cancel_futures=True)
     made = {b for step in planned.steps if isinstance(step, LibraryCall) for b in step.outputs}
     placed = tuple((slots[b], offset) for b, offset in planned.arena.offsets.items() if b in slots)
     library: dict[str, int] = {}

@@ -94,6 +94,7 @@ class StepProgram(NativeProgram):
         self._sized = [(*fresh, _bytes(fresh[1], fresh[3].itemsize), placed.get(fresh[0])) for fresh in self._fresh]
         self._kept = {at: i for i, slot in enumerate(self._results) if (at := placed.get(slot)) is not None}
         self._shared = memory
+        memory.tensors.keeps = options.memory == "fastest"
         memory.reserve(compiled.arena_bytes)
         memory.restores |= bool(self._given) and compiled.about.watches
 
@@ -207,7 +208,7 @@ def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[
 
     Products read it as it is, as pointwise convolutions of a backward do, and pack it panel by panel where that pays
     (`schedule/operand_packing.py`), but for those of a few rows that read across its rows (`linear`). A large
-    vocabulary's is packed in the arena, for its loss alone.
+    vocabulary's is turned for its loss some words at a time.
     """
     found = []
     for place in weights:

@@ -57,6 +57,7 @@ class TensorPool:
     """Storages by size. Several threads may take tensors at once: what one looks at is out of the others' reach."""
 
     def __init__(self) -> None:
+        self.keeps = True  # or else memory goes with the tensor, as eager's does
         self._held: dict[int, deque[_Held]] = {}
         self._calls = 0
         self._sweeping = threading.Lock()
@@ -65,6 +66,8 @@ class TensorPool:
         """A tensor of `size` bytes whose contents are undefined."""
         if size < LEAST_BYTES or use_count is None:
             return empty(shape, strides, dtype)
+        if not self.keeps:
+            return empty((0,), (1,), dtype).set_(_mapped(size), 0, shape, strides)
         held = self._held.setdefault(size, deque())
         one = self._free(held, size) or _Held(_mapped(size), 0)
         made = empty((0,), (1,), dtype).set_(one.storage, 0, shape, strides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strop.core.dtypes import BYTES
+from strop.core.dtypes import BYTES, SIZES
 from strop.loops.analysis import Contraction, contraction, heavy
 from strop.loops.ir import Load, Loop, Nest, Store, loads
 from strop.loops.passes.blocking import RFactor
@@ -40,8 +40,23 @@ def _passes(recipe: ScheduleBuilder, nest: Nest) -> None:
                 recipe.do(Unroll(recipe.name, loop.name))
         elif any(isinstance(i, Nest) for i in item.body):
             _passes(recipe, item)
-        elif item.loops:
+        elif item.loops and not _turn(recipe, item):
             _vectorise_pass(recipe, item)
+
+
+def _turn(recipe: ScheduleBuilder, item: Nest) -> bool:
+    """Schedule a pass that copies a matrix into the other order."""
+    if len(item.loops) != 2 or len(item.stores) != 1 or any(loop.kind != "parallel" for loop in item.loops):
+        return False
+    across, along = item.loops
+    (copy,) = item.stores
+    turns = copy.offset.coefficient(along.var) == 1 and {one.offset.coefficient(across.var) for one in copy.loads} == {
+        1
+    }
+    if not turns or along.extent < 2 or SIZES[copy.target.dtype] != 4:
+        return False
+    transpose_tiles(recipe, across.name, along.name)
+    return True
 
 
 def _written_out(nest: Nest) -> bool:

@@ -93,8 +93,13 @@ class _LayoutSearch:
             b: (channels_last(len(b.shape), pads.get(b), dim), blocked(len(b.shape), lanes, pads.get(b), dim))
             for b, dim in at.items()
         }
-        self.free = {b for b, dim in at.items() if b.shape[dim] % lanes == 0 and b.shape[dim] > lanes}
-        self.free -= _tangled(steps) | _summed_up(steps)
+        uneven = [b for b, dim in at.items() if b.shape[dim] % lanes or b.shape[dim] <= lanes]
+        self.kept = {  # tensors that may not lie in blocks, and why
+            **dict.fromkeys(_tangled(steps), "other nests write into it, too"),
+            **dict.fromkeys(_summed_up(steps), "it is added up, in blocks by one long chain that costs digits"),
+            **dict.fromkeys(uneven, f"its channels are no whole blocks of {lanes}"),
+        }
+        self.free = at.keys() - self.kept.keys()
         self.nests = [(i, step, _sides(step, self.free)) for i, step in enumerate(self.steps) if isinstance(step, Nest)]
         self.nests = [(i, nest, sides) for i, nest, sides in self.nests if sides.touched]
 
@@ -104,7 +109,7 @@ class _LayoutSearch:
             buffer = next((b for b in self.wanted if b.name in (name, name + INSIDE)), None)
             kind = PINS[layout]
             if buffer is None or (kind == BLOCKS and buffer not in self.free):
-                why = "windows do not move over it" if buffer is None else "its channels are no whole blocks"
+                why = "windows do not move over it" if buffer is None else self.kept[buffer]
                 raise Problem("STR301", f"`{name}` cannot lie as `{layout}`: {why}", where=name)
             self.pinned[buffer] = kind
 

@@ -1,6 +1,9 @@
 """The arena: every intermediate tensor gets an offset before anything runs; those never alive at once share bytes.
 
 place{tensor=conv1.relu at=802816}
+
+In halves of training steps, what a nest computes element by element may take the place of what it reads for the last
+time.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import ClassVar
 
 from strop.core.passes import VERIFIERS, Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
-from strop.loops.ir import Buffer
+from strop.loops.ir import Buffer, Nest
 
 ALIGNMENT = 64
 #: vectors may be read whole past the last element of a tensor; nothing of it is used
@@ -67,6 +70,7 @@ class Lifetimes:
     last: Mapping[Buffer, int]
     offsets: Mapping[str, int] = field(default_factory=dict)
     borders: Borders = field(default_factory=lambda: Borders())
+    replacing: Mapping[Buffer, frozenset[Buffer]] = field(default_factory=dict)  # what each may take the place of
 
     @staticmethod
     def of(steps: Sequence[Iterable[Buffer]], space: str = "arena", borders: Borders | None = None) -> Lifetimes:
@@ -87,6 +91,10 @@ class Lifetimes:
     def meet(self, a: Buffer, b: Buffer) -> bool:
         """Whether two tensors are alive at once."""
         return self.first[a] <= self.last[b] and self.first[b] <= self.last[a]
+
+    def replaces(self, a: Buffer, b: Buffer) -> bool:
+        """Whether one of two tensors takes the place of the other in the step in which they meet."""
+        return b in self.replacing.get(a, ()) or a in self.replacing.get(b, ())
 
     @cached_property
     def named(self) -> Mapping[str, Buffer]:
@@ -118,7 +126,8 @@ class Place(Pass):
         for name, at in ir.offsets.items():
             other = ir.named[name]
             overlap = self.at < at + room(other) and at < self.at + room(buffer)
-            if other != buffer and overlap and ir.meet(buffer, other):
+            in_place = at == self.at and ir.replaces(buffer, other)
+            if other != buffer and overlap and ir.meet(buffer, other) and not in_place:
                 return no(f"`{name}` lies there while it is alive", self.tensor)
         return yes()
 
@@ -149,8 +158,14 @@ VERIFIERS[Lifetimes] = verify_places
 
 
 def _lowest(buffer: Buffer, placed: Iterable[tuple[Buffer, int]], lifetimes: Lifetimes) -> int:
-    """The lowest offset at which a tensor overlaps none that is alive at the same time."""
-    conflicts = sorted((at, at + room(other)) for other, at in placed if lifetimes.meet(buffer, other))
+    """The lowest offset at which a tensor overlaps none that is alive at the same time, or that of one whose place it
+    takes, or that takes its place."""
+    met = [(at, at + room(other), other) for other, at in placed if lifetimes.meet(buffer, other)]
+    for at, end, other in met:
+        apart = (stop <= at or end <= start or one is other for start, stop, one in met)
+        if lifetimes.replaces(buffer, other) and all(apart):
+            return at
+    conflicts = sorted((start, end) for start, end, _ in met)
     offset = 0
     for start, end in conflicts:
         if offset + room(buffer) <= start:
@@ -166,6 +181,22 @@ def plan_memory(lifetimes: Lifetimes) -> list[Place]:
     for buffer in sorted(first.keys() - fixed.keys(), key=lambda b: (-room(b), first[b], b.name)):
         placed.append((buffer, _lowest(buffer, placed, lifetimes)))
     return [Place(buffer.name, at) for buffer, at in placed]
+
+
+def replaceable(nest: Nest) -> Iterator[tuple[Buffer, Buffer]]:
+    """Pairs of a tensor that a nest computes and one that it reads at the same places only, each element once and
+    before it writes the other."""
+    if len(nest.stores) != 1:
+        return
+    (store,) = nest.stores
+    target = store.target
+    plain = store.reduce is None and not store.guards and nest.iterations == target.size
+    if not plain or any(loop.kind != "parallel" for loop in nest.all_loops):
+        return
+    for source in dict.fromkeys(load.buffer for load in store.loads):
+        reads = [load for load in store.loads if load.buffer == source]
+        if source.dtype == target.dtype and source.size == target.size and {r.offset for r in reads} == {store.offset}:
+            yield target, source
 
 
 def arena_of(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Arena:

@@ -38,7 +38,7 @@ from strop.loops.verify import verify as verify_steps
 from strop.schedule import constraints, lowering, memory, read_packed, sliding_window
 from strop.schedule.constraints import Constraints
 from strop.schedule.lowering import Choices, Lower
-from strop.schedule.memory import Arena, Borders, Lifetimes
+from strop.schedule.memory import Arena, Borders, Lifetimes, replaceable
 from strop.schedule.parameter_program import Packing, divide
 from strop.schedule.scheduler import Scheduled, Scheduler, scheduled
 from strop.schedule.sliding_window import Interleaving, SlidingWindow, grouped, interleaved
@@ -187,7 +187,18 @@ class Program:
         borders = self._borders
         library = {b for step in steps if isinstance(step, LibraryCall) for b in step.outputs} - borders.returned.keys()
         touching = [[b for b in s.touched if b not in library] for s in grouped(steps, groups)]
-        return replace(Lifetimes.of(touching, borders=borders), offsets=self.places)
+        made = Lifetimes.of(touching, borders=borders)
+        replacing = self._replacing(made) if self.handover is not None else {}
+        return replace(made, offsets=self.places, replacing=replacing)
+
+    def _replacing(self, lifetimes: Lifetimes) -> dict[Buffer, frozenset[Buffer]]:
+        """For each tensor those in whose places it may be computed, which are read for the last time for it."""
+        found: dict[Buffer, frozenset[Buffer]] = {}
+        for position, step in enumerate(grouped(*self.ordered)):
+            for target, source in replaceable(step.source) if isinstance(step, Call) else ():
+                if lifetimes.first.get(target) == position == lifetimes.last.get(source):
+                    found[target] = found.get(target, frozenset()) | {source}
+        return found
 
     @property
     def _borders(self) -> Borders:

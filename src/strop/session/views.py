@@ -271,12 +271,12 @@ class MemoryView(JsonData):
 
     @property
     def live(self) -> tuple[int, ...]:
-        """Bytes that are alive at each step."""
-        found = [0] * len(self.steps)
+        """Bytes that are alive at each step; a tensor that is computed in the place of another counts once with it."""
+        found: list[dict[int, int]] = [{} for _ in self.steps]
         for one in self.tensors:
-            for step in range(one.first, one.last + 1):
-                found[step] += one.bytes
-        return tuple(found)
+            for step in range(one.first, min(one.last + 1, len(found))):
+                found[step][one.offset] = one.bytes
+        return tuple(sum(alive.values()) for alive in found)
 
     derived = ("live",)
 

@@ -281,3 +281,78 @@ def test_a_warning_that_only_an_old_argument_brings_is_not_reported(tmp_path: Pa
     text = f"{WARNED}\n\ndef run(x: torch.Tensor, old):\n    return step(x, old)\n"
     assert not any(f.code == "STR158" for f in _found(tmp_path, text))
     assert any(f.code == "STR158" for f in _found(tmp_path, text.replace("    if old is not None:\n    ", "")))
+
+
+WRAPPER = f"""class Denoiser(nn.Module):
+    def __init__(self, inner_model):
+        super().__init__()
+        self.inner_model = inner_model
+
+    def forward(self, x: torch.Tensor, sigma: torch.Tensor):
+        y = x{3 * FUSING.replace("-x * x", "-y * y")}        return {{call}}(y, sigma) + y
+"""
+
+
+@pytest.mark.parametrize("call", ["self.inner_model", "self.inner_model.apply_model", "self.inner_model.net"])
+def test_what_stands_around_a_model_that_is_passed_in_is_small_beside_it(tmp_path: Path, call: str) -> None:
+    assert _proposed(tmp_path, WRAPPER.format(call=call)) == []
+    assert _proposed(tmp_path, WRAPPER.format(call="torch.add")) == ["Denoiser.forward"]
+
+
+def test_a_copy_of_a_model_is_not_where_it_is_made(tmp_path: Path) -> None:
+    text = f"""class Net(nn.Module):
+    def forward(self, x):{4 * FUSING}        return y
+
+
+def train(loader):
+    net = Net()
+    average = copy.deepcopy(net)
+    for x in loader:
+        loss = average(x).sum()
+        loss.backward()
+"""
+    found = _found(tmp_path, "import copy\n\n" + text)
+    assert not [finding for finding in found if "`average`" in finding.message]
+    made = _found(tmp_path, text.replace("copy.deepcopy(net)", "Net()"))
+    assert [finding for finding in made if "`average`" in finding.message]
+
+
+SPECTRUM = f"""from audiotools import AudioSignal
+
+
+class Spectrum(nn.Module):
+    def forward(self, x: {{kind}}):
+        a = x.{{method}}
+        y = a.exp(){3 * FUSING.replace("-x * x", "-y * y").replace("(x)", "(a)")}        return y
+"""
+
+
+def test_methods_of_an_object_that_nobody_knows_may_do_anything(tmp_path: Path) -> None:
+    assert _proposed(tmp_path, SPECTRUM.format(kind="AudioSignal", method="stft(512)")) == []
+    assert _proposed(tmp_path, SPECTRUM.format(kind="torch.Tensor", method="abs()")) == ["Spectrum.forward"]
+
+
+def test_a_loss_of_a_few_operations_is_small_beside_its_model(tmp_path: Path) -> None:
+    text = f"""class SomeLoss(nn.Module):
+    def forward(self, x: torch.Tensor):{FUSING}        return y
+
+
+some = SomeLoss()
+for x in torch.randn(8, 2, 4):
+    some(x)
+"""
+    assert not [finding for finding in _found(tmp_path, text) if finding.code == "STR150"]
+    assert [finding for finding in _found(tmp_path, text.replace("SomeLoss", "Some")) if finding.code == "STR150"]
+
+
+def test_a_function_that_calls_what_a_parameter_holds_is_whatever_its_caller_makes_it(tmp_path: Path) -> None:
+    text = f"""def eval_step(x: torch.Tensor, losses):{2 * FUSING.replace(" " * 8, " " * 4)}    for name, loss in losses.items():
+        y = y + loss(y)
+    return y
+
+
+for x in torch.randn(8, 2, 4):
+    eval_step(x, {{"a": torch.sin, "b": lambda y: y.exp() + 1}})
+"""
+    assert _proposed(tmp_path, text) == []
+    assert _proposed(tmp_path, text.replace("y + loss(y)", "y + torch.sin(y)")) == ["eval_step"]

@@ -14,7 +14,7 @@ tensors of all rows would make a function of every block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from strop.core.extents import is_number
 from strop.core.passes import Verdict, no, yes
@@ -27,6 +27,7 @@ from strop.loops.lower.pointwise import apply
 from strop.loops.lower.reductions import at, fold
 
 CHUNK = 128  # words whose part of the gradient of x is summed up at a time
+PANEL = 64  # words whose weights are turned at a time: a copy of all of them would take as much memory as they do
 #: inputs of both operators, and what follows them in the gradients'
 X, WEIGHT, LABELS = range(3)
 LOGSUMEXP, SCALE = 3, 4
@@ -52,7 +53,7 @@ def linear_cross_entropy(c: Context) -> list[Nest]:
     scale = apply("reciprocal", at(total)) if c.node.attrs["mean"] else Const(1.0, c.dtype)
     for number, (first, count) in enumerate(rows.blocks):
         block = RowBlock(rows, number, first, count)
-        nests += [block.given_rows(), block.given_labels(scale), block.logits(), block.softmax()]
+        nests += [block.given_rows(), block.given_labels(scale), *block.logits(), block.softmax()]
         nests += [block.handed_over((losses, rows.loss), (logsumexp, rows.logsumexp)), *block.gradients()]
     i, acc = reducing("i", losses.shape[0]), c.scratch("acc", c.dtype)
     mean = apply("div", at(acc), at(total)) if c.node.attrs["mean"] else at(acc)
@@ -65,7 +66,7 @@ def linear_cross_entropy_backward(c: Context) -> list[Nest]:
     nests: list[Nest] = []
     for number, (first, count) in enumerate(rows.blocks):
         block = RowBlock(rows, number, first, count)
-        nests += [block.given_rows(), block.given_labels(c.read(SCALE)), block.probabilities(), *block.gradients()]
+        nests += [block.given_rows(), block.given_labels(c.read(SCALE)), *block.probabilities(), *block.gradients()]
     return nests
 
 
@@ -131,18 +132,31 @@ class RowBlock:
             stores.append(store(self.rows.logsumexp, (i,), self.c.read(LOGSUMEXP, row)))
         return self._nest("labels", (i,), *stores)
 
-    def _product(self) -> tuple[Loop, Loop, Buffer, tuple[Store | Nest, ...], Expr]:
-        """Loops over the logits, the accumulator of one, how it is summed up, and what it comes to."""
-        i, v, k = parallel("i", self.count), parallel("v", self.rows.words), reducing("k", self.rows.width)
-        acc = self.c.scratch("acc", self.c.dtype)
-        value = value_of(acc)
-        if self.rows.bias is not None:
-            value = apply("add", value, self.c.read(self.rows.bias, v))
-        return i, v, acc, accumulate(acc, (k,), at(self.x, i, k), self.c.read(WEIGHT, v, k)), value
+    def _products(self, result: Callable[[Loop, Index, Expr], Expr]) -> list[Nest]:
+        """All logits, or what is made of each: some words after the other, whose weights are turned for the rows."""
+        whole, rest = divmod(self.rows.words, PANEL)
+        made = [self._product("", 0, whole, PANEL, result)] if whole else []
+        return [*made, self._product("rest", whole * PANEL, 1, rest, result)] if rest else made
 
-    def logits(self) -> Nest:
-        i, v, acc, sums, value = self._product()
-        return self._nest("logits", (i, v), *sums, store(self.g, (i, v), value), scratch=[acc])
+    def _product(
+        self, mark: str, first: int, panels: int, words: int, result: Callable[[Loop, Index, Expr], Expr]
+    ) -> Nest:
+        rows, width = self.rows, self.rows.width
+        t, i, v, w = parallel("t", panels), parallel("i", self.count), parallel("v", words), parallel("w", words)
+        k, turned = reducing("k", width), parallel("d", width)
+        acc, panel = self.c.scratch("acc", self.c.dtype), self.c.scratch("panel", self.c.dtype, (width, words))
+        start = as_index(t) * words + first
+        value, word = value_of(acc), start + as_index(v)
+        if rows.bias is not None:
+            value = apply("add", value, self.c.read(rows.bias, word))
+        weight = self.c.read(WEIGHT, start + as_index(w), turned)
+        turn = Nest((turned, w), (store(panel, (turned, w), weight),))
+        sums = accumulate(acc, (k,), at(self.x, i, k), at(panel, k, v))
+        product = Nest((i, v), (*sums, store(self.g, (i, word), result(i, word, value))), (acc,))
+        return self._nest(f"logits{mark}", (t,), turn, product, scratch=[panel])
+
+    def logits(self) -> list[Nest]:
+        return self._products(lambda i, word, value: value)
 
     def softmax(self) -> Nest:
         """Loss and logarithm of each row; where gradients are wanted, the logits become those of the logits."""
@@ -184,13 +198,15 @@ class RowBlock:
         stores = [store(whole, (as_index(i) + self.first,), at(part, i)) for whole, part in pairs]
         return self._nest("results", (i,), *stores)
 
-    def probabilities(self) -> Nest:
+    def probabilities(self) -> list[Nest]:
         """Scaled, and computed from logarithms that are known."""
-        i, v, acc, sums, value = self._product()
-        exponent = apply("sub", value, at(self.rows.logsumexp, i))
-        power = apply("exp_nonpositive", apply("minimum", exponent, zero(self.c.dtype)))  # rounding may exceed 0
-        result = store(self.g, (i, v), apply("mul", power, at(self.rows.scale, i)))
-        return self._nest("logits", (i, v), *sums, result, scratch=[acc])
+
+        def scaled(i: Loop, word: Index, value: Expr) -> Expr:
+            exponent = apply("sub", value, at(self.rows.logsumexp, i))
+            power = apply("exp_nonpositive", apply("minimum", exponent, zero(self.c.dtype)))  # rounding may exceed 0
+            return apply("mul", power, at(self.rows.scale, i))
+
+        return self._products(scaled)
 
     def gradients(self) -> list[Nest]:
         results = self.rows.results

@@ -112,6 +112,8 @@ def _message(entry: Entry, target: str, node: ast.AST | None) -> str:
 
 def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     node = node_at(program, code, event.place)
+    if node is not None and _asks_for_keys(node):
+        return
     asked = node.values[-1] if isinstance(node, ast.BoolOp) else node if isinstance(node, ast.Compare) else None
     last = value_of(program, code, asked) if asked is not None else None
     value = last if is_tensor(last) and last is not None else event.condition
@@ -126,6 +128,21 @@ def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     message = f"the truth of `{text}` depends on the data of a tensor"
     doubt = not _is_certain(value) or (isinstance(node, ast.Compare) and _compares_unknown(program, code, node))
     yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=doubt)
+
+
+def _asks_for_keys(node: ast.AST) -> bool:
+    """`"mask" in batch.keys()`, alone or several: a dict is asked, whatever is taken for a tensor there."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(_asks_for_keys, node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _asks_for_keys(node.operand)
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return False
+    return isinstance(node.left, (ast.Constant, ast.JoinedStr)) and not _is_number(node.left)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, (str, bytes))
 
 
 def _compares_unknown(program: Program, code: Code, node: ast.Compare) -> bool:
@@ -273,6 +290,8 @@ def _if_tensor(program: Program, code: Code, node: ast.expr) -> tuple[str, bool]
 def _looks_for_tensor(program: Program, code: Code, node: ast.Compare) -> bool:
     """`x in …` with a tensor on either side, where the answer decides something."""
     if not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not _is_asked(program, code, node):
+        return False
+    if _asks_for_keys(node):
         return False
     return any(is_tensor(value_of(program, code, side)) for side in (node.left, *node.comparators))
 

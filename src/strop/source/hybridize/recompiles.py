@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 from weakref import WeakKeyDictionary
 
 from strop.source.facts import Place, Reason
@@ -122,11 +123,22 @@ def _decides(code: Code, name: str) -> bool:
         ranges = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
         if ranges and any(_is_name(part, name) for part in ast.walk(node)):
             return True
-        if isinstance(node, (ast.If, ast.IfExp, ast.While)) and any(
-            _is_name(part, name) for part in ast.walk(node.test)
-        ):
+        if isinstance(node, (ast.If, ast.IfExp, ast.While)) and _asks_for_value(node.test, name):
             return True
     return False
+
+
+def _asks_for_value(test: ast.expr, name: str) -> bool:
+    """Whether a condition asks for more than whether an argument is there: `x is None` makes two graphs at most."""
+    if isinstance(test, ast.BoolOp):
+        return any(_asks_for_value(part, name) for part in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asks_for_value(test.operand, name)
+    if isinstance(test, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops):
+        return False
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in ("isinstance", "callable"):
+        return False
+    return not _is_name(test, name) and any(_is_name(part, name) for part in ast.walk(test))
 
 
 def _is_name(node: ast.AST, name: str) -> bool:
@@ -158,15 +170,35 @@ def compiled_in_loops(program: Program, code: Code) -> list[Reason]:
         if not isinstance(event, Call) or "torch.compile" not in event.targets or _is_decorator(code, event.place):
             continue
         node = node_at(program, code, event.place)
-        if node is not None and is_in_loop(code, event.place):
-            found.append(Reason(COMPILED_IN_LOOP, "`torch.compile` is called in a loop", event.place))
-        elif not isinstance(code.node, ast.Module):
+        if isinstance(node, ast.Call) and is_in_loop(code, event.place):
+            if not _is_another(code, node, event.place):
+                found.append(Reason(COMPILED_IN_LOOP, "`torch.compile` is called in a loop", event.place))
+        elif not isinstance(code.node, ast.Module) and guards_of(program, code).reached(event.place)[0] == "always":
             for caller, place in program.callers(code.id):
                 if is_in_loop(program.code(caller), place):
                     message = f"`torch.compile` is called whenever `{code.name}` is, and a loop calls that"
                     found.append(Reason(COMPILED_IN_LOOP, message, event.place, (place,)))
                     break
     return found
+
+
+def _is_another(code: Code, call: ast.Call, place: Place) -> bool:
+    """Whether each round of a loop compiles a thing of its own, `for block in blocks: … = torch.compile(block)`."""
+    if any(isinstance(part, ast.Lambda) for part in call.args):
+        return False  # one and the same code, made anew
+    given = {n.id for part in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(part) if _is_load(n)}
+    loops = [node for node in code.walk() if isinstance(node, _LOOPS) and _is_around(node, place)]
+    bound = {n.id for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    results = {
+        n.targets[0].id
+        for n in code.walk()
+        if isinstance(n, ast.Assign) and n.value is call and isinstance(n.targets[0], ast.Name)
+    }
+    return bool(given & (bound - results))
+
+
+def _is_load(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
 
 
 def _is_decorator(code: Code, place: Place) -> bool:
@@ -179,12 +211,12 @@ def _is_decorator(code: Code, place: Place) -> bool:
 
 def is_in_loop(code: Code, place: Place) -> bool:
     """Whether a place runs once for every round of a loop of its function."""
-    return any(
-        isinstance(node, _LOOPS)
-        and node.lineno <= place.line <= (node.end_lineno or node.lineno)
-        and not _is_header(node, place)
-        for node in code.walk()
-    )
+    return any(isinstance(node, _LOOPS) and _is_around(node, place) for node in code.walk())
+
+
+def _is_around(loop: ast.AST, place: Place) -> bool:
+    first, last = getattr(loop, "lineno", 0), getattr(loop, "end_lineno", 0)
+    return first <= place.line <= last and not _is_header(loop, place)
 
 
 def _is_header(node: ast.AST, place: Place) -> bool:

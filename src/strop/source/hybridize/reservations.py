@@ -21,6 +21,7 @@ from strop.source.hybridize.torch_operations import UNCHANGED
 from strop.source.hybridize.torch_worth import Estimate
 from strop.source.interpret.events import Call
 from strop.source.interpret.heap import Object
+from strop.source.interpret.hints import hint
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Const, Primitive, Value
 from strop.source.project.declarations import Code
@@ -40,6 +41,8 @@ _MANY_CONDITIONS = 2  #: that decide whether the graph holds
 _MANY_UNKNOWNS = 3  #: things that are called and that nobody knows
 #: units that must be saved by what no script runs: of layers, and of losses and formulas without any
 _LITTLE, _FORMULA = 12.0, 16.0
+_CRITERION = 24.0  #: the same of a loss, which a step computes once beside a model that is not seen in it
+_LOSSES = ("loss", "criterion", "penalty", "divergence")
 _TEXT_NAMES = ("texts", "captions", "prompts", "sentences")
 _TEXT_METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "splitlines", "encode", "decode", "isdigit", "isalpha")
 
@@ -49,6 +52,14 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
     least = _LITTLE if any(worth.kinds[kind] for kind in UNCHANGED) else _FORMULA
     if worth.saved < least and not is_run(program, code):
         return "it is a layer or formula of a few operations, which runs beside a model of hundreds"
+    if worth.saved < _CRITERION and _is_criterion(code):
+        return "it is a loss of a few operations, which runs once in a step of a model of hundreds"
+    stranger = _stranger(program, code)
+    if stranger:
+        return f"nobody knows what methods of `{stranger}` do"
+    walked = _walked_callables(code)
+    if walked:
+        return f"whoever calls it chooses how many functions `{walked}` holds, and which"
     breaks = [(b, chain) for b, chain in state.conditional if _is_own(program, b.place) and not _only_tells(b)]
     for b, chain in breaks:
         likely = b.rule in _NEED_ANOTHER_WAY or _holds_by_default(code, b.unless) or _is_repeated(program, code, chain)
@@ -62,6 +73,47 @@ def reservation(program: Program, code: Code, state: Status, worth: Estimate) ->
         return f"nobody knows what {', '.join(f'`{text}`' for text in sorted(unknown)[:3])} do"
     text = _text(program, code)
     return f"`{text}` is text, and every other text makes another graph" if text else ""
+
+
+def _is_criterion(code: Code) -> bool:
+    """A loss by its own name, that of its class, or that of its file."""
+    names = [code.short, code.cls.name.rpartition(".")[2] if code.cls is not None else ""]
+    in_losses = any(part in ("loss", "losses", "criterion", "criterions") for part in code.module.name.split(".")[1:])
+    return in_losses or any(name.lower().endswith(_LOSSES) for name in names)
+
+
+def _stranger(program: Program, code: Code) -> str:
+    """A parameter whose class nobody knows, `audio: AudioSignal`, and whose methods are called."""
+    called = {
+        node.func.value.id
+        for node in code.own()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+    }
+    for parameter in code.parameters:
+        written = parameter.annotation
+        if parameter.name not in called or not isinstance(written, (ast.Name, ast.Attribute)):
+            continue
+        word = ast.unparse(written).rpartition(".")[2]
+        if word[:1].isupper() and "Tensor" not in word and word != "Any" and hint(program, code, written) is None:
+            return parameter.name
+    return ""
+
+
+def _walked_callables(code: Code) -> str:
+    """A parameter that holds functions: `for name, loss in losses.items(): loss(y, z)`."""
+    names = {parameter.name for parameter in code.parameters} - {code.receiver()}
+    for loop in code.own():
+        if not isinstance(loop, ast.For):
+            continue
+        source = loop.iter.func if isinstance(loop.iter, ast.Call) else loop.iter
+        source = source.value if isinstance(source, ast.Attribute) else source
+        if not isinstance(source, ast.Name) or source.id not in names:
+            continue
+        held = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+        calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+        if any(isinstance(called, ast.Name) and called.id in held for called in calls):
+            return source.id
+    return ""
 
 
 def _is_own(program: Program, place: Place) -> bool:

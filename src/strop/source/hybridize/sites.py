@@ -98,8 +98,8 @@ def _models(program: Program, code: Code) -> Iterator[tuple[ast.Assign, Value]]:
             not isinstance(target.value, ast.Name) or code.cls is None or is_module(program, code.cls)
         ):
             continue  # a part of another model is compiled with it
-        if lines[node.end_lineno or 0] > 1:
-            continue
+        if lines[node.end_lineno or 0] > 1 or ast.unparse(node.value.func).endswith("deepcopy"):
+            continue  # a copy is for an average or for saving
         if not results:
             results = {span(e.place): e.result for e in program.events(code.id) if isinstance(e, Call)}
         value = results.get(span(code.place(node.value)))

@@ -91,6 +91,7 @@ _UNITS = {
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.2),
         "layer": (16.0, 15.5),
+        "model": (300.0, 300.0),
         "free": (0.0, 0.0),
     },
     "cpu, inference": {
@@ -109,6 +110,7 @@ _UNITS = {
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.2),
         "layer": (16.0, 15.5),
+        "model": (300.0, 300.0),
         "free": (0.0, 0.0),
     },
     "cpu, strop": {
@@ -127,6 +129,7 @@ _UNITS = {
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.2),
         "layer": (16.0, 12.0),
+        "model": (300.0, 300.0),
         "free": (0.0, 0.0),
     },
     "cpu, strop, training": {
@@ -145,6 +148,7 @@ _UNITS = {
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.3),
         "layer": (16.0, 14.0),
+        "model": (300.0, 300.0),
         "free": (0.0, 0.0),
     },
     "cuda": {
@@ -163,13 +167,24 @@ _UNITS = {
         "library": (4.0, 4.0),
         "element-wise": (1.5, 0.3),
         "layer": (16.0, 14.0),
+        "model": (300.0, 300.0),
         "free": (0.0, 0.0),
     },
 }
 #: kinds that share their passes over memory once they are compiled
 FUSED = ("element-wise", "normalisation", "activation", "making")
 #: calls of a library, compiled or not
-UNCHANGED = ("product", "small product", "convolution", "attention", "transformer", "recurrent", "library", "layer")
+UNCHANGED = (
+    "product",
+    "small product",
+    "convolution",
+    "attention",
+    "transformer",
+    "recurrent",
+    "library",
+    "layer",
+    "model",
+)
 
 
 def kind_of(target: str) -> str:

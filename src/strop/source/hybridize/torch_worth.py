@@ -28,8 +28,8 @@ _SMALL = 256  #: features up to which a layer is mostly overhead
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 #: what models are called
 MODEL_NAMES = re.compile(
-    r"(self\.)?_*(model|net|network|generator|discriminator|actor|critic|policy|encoder|decoder|classifier|unet|"
-    r"transformer|backbone|\w+_(model|net))$"
+    r"(\w+\.)*_*(model|net|network|generator|discriminator|actor|critic|policy|encoder|decoder|classifier|unet|"
+    r"transformer|backbone|denoiser|feature_extractor|\w+_(model|net))$"
 )
 _NOUNS = {
     "product": "matrix products",
@@ -40,6 +40,7 @@ _NOUNS = {
     "recurrent": "recurrent layers",
     "library": "library calls",
     "layer": "layers of other packages",
+    "model": "models that are passed in",
 }
 
 
@@ -149,8 +150,12 @@ def event_estimate(program: Program, event: Call, target: str, left_out: frozens
             part.add(estimate(program, code, target, left_out), times)
             parts.append(part)
     if not parts and not event.functions and is_unknown_layer(program, event):
-        cost = cost_of("layer", target)
-        parts.append(Estimate(cost.eager, cost.compiled, Counter({"layer": 1})))
+        made = (
+            any(isinstance(atom, Unknown) and layer_of(atom) for atom in event.callee.atoms) if event.callee else False
+        )
+        kind = "layer" if made else "model"
+        cost = cost_of(kind, target)
+        parts.append(Estimate(cost.eager, cost.compiled, Counter({kind: 1})))
     whole = Estimate()
     share = 1.0 if sequence else 1.0 / max(len(parts), 1)
     for part in parts:
@@ -198,7 +203,7 @@ def is_unknown_layer(program: Program, event: Call) -> bool:
 
 
 def _is_named_model(program: Program, event: Call) -> bool:
-    """`model(x)`, `self.net(x)`: whatever it is, it is the larger part."""
+    """`model(x)`, `self.net(x)`: what stands around it is small beside it."""
     owner = owner_of(program, event.place)
     node = node_at(program, owner, event.place) if owner is not None else None
     return isinstance(node, ast.Call) and MODEL_NAMES.match(ast.unparse(node.func)) is not None

@@ -112,6 +112,7 @@ class FunctionContext:
         "frame",
         "gave_up",
         "given",
+        "heads",
         "key",
         "parameters",
         "queued",
@@ -137,6 +138,9 @@ class FunctionContext:
         self.callees: dict[tuple[ast.AST, FunctionContext], bool] = {}  #: the value says whether its effects are exempt
         self.callers: dict[FunctionContext, None] = {}
         self.given: dict[str, None] = {}  #: parameters that some caller passed (not left to a default)
+        self.heads: dict[
+            ast.AST, dict[str, Value]
+        ] = {}  #: variables at the head of each loop, as the last run left them
         self.entry = False
         self.exempt = False
         self.running = False
@@ -148,7 +152,15 @@ class FunctionContext:
 
     def release(self) -> None:
         """Let go of other nodes and of objects."""
-        for held in (self.arguments, self.callees, self.callers, self.events, self.parameters, self.frame.cells):
+        for held in (
+            self.arguments,
+            self.callees,
+            self.callers,
+            self.events,
+            self.parameters,
+            self.heads,
+            self.frame.cells,
+        ):
             held.clear()
         self.frame.owner = self.frame.parent = None
 

@@ -230,7 +230,7 @@ class Program:
             return
         if node.running:
             node.stale = True
-        elif self._depth >= MAX_CALL_DEPTH:
+        elif node.runs or self._depth >= MAX_CALL_DEPTH:
             self.enqueue(node)
         else:
             if caller is not None:

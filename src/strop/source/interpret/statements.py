@@ -169,6 +169,9 @@ class Body(Definitions):
         self.continues.append([])
         assert self.env is not None
         head: Env = self.env
+        known = self.node.heads.get(node)
+        if known is not None:  # values only grow: what the loop came to before is what it begins with now
+            head = self.widen(head, known) or head
         ends = True
         for _ in range(MAX_ROUNDS):
             self.env = dict(head)
@@ -184,6 +187,7 @@ class Body(Definitions):
                 break
             head = grown
         self.continues.pop()
+        self.node.heads[node] = head
         self.env = dict(head) if ends else None
         if self.env is not None:
             self.block(node.orelse)

@@ -117,7 +117,7 @@ export class TimeView {
       this.element,
       h("h2", {}, "Time"),
       h("fieldset", { class: "inline" }, h("legend", {}, "Time that is"), choose("predicted"), choose("measured"), !known && live ? button("Measure now", this.measure) : null),
-      h("p", { class: "hint" }, `${microseconds(total)} ${kind}; areas are shares of it.${error}`),
+      h("p", { class: "hint" }, `${microseconds(total)} ${kind}; areas are shares of it.${error}${known ? "" : " Predicted from the machine code of each nest; the line at the top has the quicker estimate that previews use."}`),
       h("h3", {}, "Treemap"),
       treemap(prediction.steps, kind, this.select),
       boundLegend(prediction.steps),
