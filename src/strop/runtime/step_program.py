@@ -206,26 +206,27 @@ def last_first(graph: Graph) -> Graph:
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:
     """The weights that a program packs at every call.
 
-    Products read it as it is, as pointwise convolutions of a backward do, and pack it panel by panel where that pays
-    (`schedule/operand_packing.py`), but for those of a few rows that read across its rows (`linear`). A large
-    vocabulary's is turned for its loss some words at a time.
+    Products read a weight as it is, and pack it panel by panel where that pays (`schedule/operand_packing.py`), but for
+    those of a few rows that read across its rows (`linear`). Pointwise convolutions of a backward read it as it is too,
+    unless it is far larger than L2. A large vocabulary's is turned for its loss some words at a time.
     """
     found = []
     for place in weights:
         node = graph.inputs[place]
         if any(user.op.startswith("linear_cross_entropy") for user in graph.users[node]):
             continue
-        as_it_is = all(_reads_rows(user, node) for user in graph.users[node])
+        as_it_is = all(_reads_rows(user, node, target) for user in graph.users[node])
         if graph.users[node] and node not in graph.roots and not as_it_is:
             found.append(place)
     return found
 
 
-def _reads_rows(user: Node, weight: Node) -> bool:
+def _reads_rows(user: Node, weight: Node, target: Target) -> bool:
     if user.inputs[0] is weight or len(user.inputs) < 2 or user.inputs[1] is not weight:
         return False
     if user.op == "conv":
-        return bool(user.attrs["transposed"]) and user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
+        pointwise = user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
+        return bool(user.attrs["transposed"]) and pointwise and weight.type.bytes <= 4 * target.l2
     return user.op == "matmul" or (user.op == "linear" and prod(user.inputs[0].shape[:-1]) >= FEWEST_SHARING)
 
 
