@@ -159,7 +159,7 @@ def onnx_files(work: Path) -> None:
         )
 
 
-def prepare(work: Path, names: list[str]) -> None:
+def prepare(work: Path, names: list[str], searched: bool) -> None:
     """Compile everything once, and note the CPU seconds; later processes find the results in caches."""
     strop_program("linear", cache=False)  # what is done once per process is not counted
     for name in names:
@@ -174,7 +174,8 @@ def prepare(work: Path, names: list[str]) -> None:
             spent["inductor"] = cpu_seconds() - before
         except Exception as error:
             print(f"{name}: inductor is left out: {type(error).__name__}: {error}", file=sys.stderr)
-        spent.update(_search(work, name))
+        if searched:
+            spent.update(_search(work, name))
         print(name, {told: round(found, 1) for told, found in spent.items()}, flush=True)
         (work / f"{name}.json").write_text(json.dumps(spent, indent=1))
 
@@ -230,7 +231,8 @@ def contenders(work: Path, name: str) -> dict[str, list[Program]]:
         "direct": [strop_program(name, numerics="exact")],
     }
     for mark in MARKS:
-        programs[f"tuned {mark}"] = [strop_program(name, work / f"{name}-{mark}.sqlite")]
+        if (database := work / f"{name}-{mark}.sqlite").exists():
+            programs[f"tuned {mark}"] = [strop_program(name, database)]
     try:
         programs["inductor"] = [inductor_program(name)]
     except Exception as error:
@@ -301,7 +303,7 @@ def table(found: dict[str, Any]) -> str:
                 theirs, own = (
                     all_of.get(one) for one in (f"favoured {mark}", f"tuned {mark}" if told == "tuned" else told)
                 )
-                cells.append(f"{theirs['us'] / own['us']:.2f}×" if theirs else "–")
+                cells.append(f"{theirs['us'] / own['us']:.2f}×" if theirs and own else "–")
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -335,6 +337,7 @@ def main() -> None:
     parser.add_argument("step", choices=("onnx", "prepare", "measure", "time", "table"))
     parser.add_argument("--work", type=Path)
     parser.add_argument("--programs", default=",".join((*OPERATORS, *NETWORKS)))
+    parser.add_argument("--no-search", action="store_true", help="prepare without `strop tune`")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--svg", type=Path)
     given = parser.parse_args()
@@ -348,7 +351,7 @@ def main() -> None:
     if given.step == "onnx":
         onnx_files(given.work)
     elif given.step == "prepare":
-        prepare(given.work, names)
+        prepare(given.work, names, not given.no_search)
     elif given.step == "measure":
         measure(given.work, names)
     elif given.step == "time":
