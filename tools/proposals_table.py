@@ -20,8 +20,8 @@ def parts(docs: Path, table: Table) -> list[str]:
         """
         `make bench-proposals` writes everything that is proposed into copies of the projects in `benchmarks/projects`,
         which train or serve models as people write such scripts, and times their steps in turns with the project as
-        it was, on one thread. *With Strop* is what `--with-strop` allows: Strop's backend. *Noise* is how far two copies
-        of the project as it was differ, where it was measured.
+        it was, on one thread. *With Strop* is what `--with-strop` allows: Strop's backend. *Noise* is how far two
+        copies of the project as it was differ, where it was measured.
         Compiling happens in the first step, not where a model is made; the start of a script grows by the import of the
         compiler.
         """,

@@ -356,3 +356,20 @@ for x in torch.randn(8, 2, 4):
 """
     assert _proposed(tmp_path, text) == []
     assert _proposed(tmp_path, text.replace("y + loss(y)", "y + torch.sin(y)")) == ["eval_step"]
+
+
+def test_a_buffer_that_counts_steps_decides_by_its_data(tmp_path: Path) -> None:
+    text = f"""class Renorm(nn.Module):
+    def __init__(self, warmup: int = 100):
+        super().__init__()
+        self.register_buffer("steps", torch.tensor(0, dtype=torch.long))
+        self.warmup = warmup
+
+    def forward(self, x: torch.Tensor):{3 * FUSING}        if self.training:
+            if self.steps > self.warmup:
+                y = y * 2
+            self.steps += 1
+        return y
+"""
+    assert _proposed(tmp_path, text) == []
+    assert _proposed(tmp_path, text.replace("self.steps > self.warmup", "self.warmup > 3")) == ["Renorm.forward"]

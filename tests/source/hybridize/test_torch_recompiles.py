@@ -87,3 +87,31 @@ for x in torch.randn(8, 4):
 """
     assert "STR155" not in _codes(tmp_path, text)
     assert "STR155" in _codes(tmp_path, text.replace(f"if {test}:", "if batch.sum() > 0:"))
+
+
+CONTAINERS = """class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    @torch.compile
+    def forward(self, x, **kwargs):
+        times = []
+        self.timed(x, times)
+        mask = kwargs.pop("mask", None)
+        {line}
+        return x.exp() if mask is None else x.exp() * mask
+
+    def timed(self, x, times):
+        times.append(x.shape[0])
+
+
+encoder = Encoder()
+for x in torch.randn(8, 2, 4):
+    encoder(x, mask=x)
+"""
+
+
+def test_containers_that_a_call_gets_or_makes_are_no_state(tmp_path: Path) -> None:
+    assert "STR170" not in _codes(tmp_path, CONTAINERS.format(line="pass"))
+    assert "STR170" in _codes(tmp_path, CONTAINERS.format(line="self.seen.append(1)"))

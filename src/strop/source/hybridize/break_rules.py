@@ -13,7 +13,7 @@ from strop.source.hybridize.syntax import node_at, parents_of, span, value_of
 from strop.source.hybridize.torch_rules import BREAKS
 from strop.source.interpret.events import Branch, Call, Event, Iteration, Other, Write
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.values import ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
+from strop.source.interpret.values import Bound, ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
 from strop.source.project.declarations import Code, walk
 
 _CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", "asyncio.", "tempfile.", "socket.")
@@ -124,10 +124,24 @@ def _branch(program: Program, code: Code, event: Branch) -> Iterator[Break]:
     if isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.In, ast.NotIn)) or _with_none(node)):
         return
     text = ast.unparse(node) if node is not None else "a tensor"
-    unless = "" if _is_likely(value) else f"{text} is a tensor"
+    sides = _sides(program, code, event) if isinstance(node, ast.Compare) else []
+    unless = "" if _is_likely(value) or any(map(_is_buffer, sides)) else f"{text} is a tensor"
     message = f"the truth of `{text}` depends on the data of a tensor"
     doubt = not _is_certain(value) or (isinstance(node, ast.Compare) and _compares_unknown(program, code, node))
     yield Break("data-dependent-branch", _BRANCHING, message, event.place, unless=unless, doubt=doubt)
+
+
+def _sides(program: Program, code: Code, event: Branch) -> list[Value]:
+    """What a comparison compares."""
+    at = span(event.place)
+    compared = [e for e in program.events(code.id) if isinstance(e, Call) and e.callee is None and span(e.place) == at]
+    return [value for e in compared for value in (e.receiver, *e.args) if value is not None]
+
+
+def _is_buffer(value: Value) -> bool:
+    """A tensor, beside what an attribute is taken for before it is known: `self.steps` of `register_buffer`."""
+    kinds = (Tensor, Unknown, Bound)
+    return any(isinstance(a, Tensor) for a in value.atoms) and all(isinstance(a, kinds) for a in value.atoms)
 
 
 def _asks_for_keys(node: ast.AST) -> bool:

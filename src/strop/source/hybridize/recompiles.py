@@ -38,8 +38,12 @@ def every_call(program: Program, id: str) -> list[Reason]:
     found = []
     if not program.reaches(id, "torch state", lambda code: bool(_changes(program, code))):
         return []
+    inside = {other for other, _ in program.reached(id)}
     for other, chain in reaching(program, id):
         for write in _changes(program, program.code(other)):
+            held = [obj for obj in write.to.objects() if obj.kind in ("list", "set", "dict")] if write.to else []
+            if held and all(obj.owner is not None and obj.owner.code.id in inside for obj in held):
+                continue  # made during the call
             message = f"`{write.target}` changes at every call, so that the graph's guards fail at every call"
             found.append(Reason(RECOMPILES_EVERY_CALL, message, write.place, chain))
     return found
@@ -74,12 +78,15 @@ def _counting(program: Program, code: Code) -> Iterator[Write]:
 
 
 def _grows_local(program: Program, code: Code, place: Place) -> bool:
-    """`found.append(x)` where the function itself has made `found`."""
+    """`found.append(x)` where the function itself has made `found`, and `kwargs.pop("mask")`."""
     node = node_at(program, code, place)
     owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    if not isinstance(owner, ast.Name) or owner.id not in code.locals:
+    if not isinstance(owner, ast.Name):
         return False
-    return owner.id not in {parameter.name for parameter in code.parameters}
+    kinds = {parameter.name: parameter.kind for parameter in code.parameters}
+    if owner.id in kinds:
+        return kinds[owner.id] in ("args", "kwargs")
+    return owner.id in code.locals
 
 
 def per_value(program: Program, id: str) -> list[Reason]:

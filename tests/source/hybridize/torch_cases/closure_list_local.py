@@ -1,5 +1,5 @@
 # breaks: none
-# says: keep safe-if STR170
+# says: to_graph safe-if
 
 import torch
 

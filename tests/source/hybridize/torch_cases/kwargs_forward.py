@@ -1,6 +1,6 @@
 # function: Net.forward
 # breaks: none
-# says: keep safe-if STR170
+# says: keep safe-if STR152
 
 import torch
 import torch.nn as nn
