@@ -43,6 +43,37 @@ def test_few_rows_read_it_as_it_is():
     assert not packs(made)
 
 
+class Plain(torch.nn.Module):
+    def forward(self, x, w):
+        return x @ w
+
+
+@pytest.mark.parametrize("target", ["znver3", "sapphirerapids"])
+def test_an_operand_whose_steps_fall_on_few_sets_of_the_caches_is_packed(target):
+    made, inputs = session(Plain(), (32, 600), (600, 2048), target=target)
+    assert len(packs(made)) == 1 and "buffer=w along=n" in packs(made)[0]
+    torch.testing.assert_close(run(made, *inputs), inputs[0] @ inputs[1], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        pytest.param(16, 2048, id="few rows share a copy"),
+        pytest.param(32, 1040, id="steps are spread over all sets"),
+        pytest.param(32, 496, id="the prefetcher follows the steps"),
+    ],
+)
+def test_an_operand_that_vectors_can_read_is_read_as_it_is(rows, columns):
+    made, _ = session(Plain(), (rows, 600), (600, columns), target="sapphirerapids")
+    assert not packs(made)
+
+
+def test_many_rows_are_worth_a_copy_where_only_l1_evicts_itself():
+    few, _ = session(Plain(), (64, 128), (128, 1024), target="sapphirerapids")
+    many, _ = session(Plain(), (128, 128), (128, 1024), target="sapphirerapids")
+    assert (len(packs(few)), len(packs(many))) == (0, 1)
+
+
 def test_every_matrix_of_a_batch_has_its_copy():
     made, inputs = session(TransposedRight(), (3, 32, 40), (3, 48, 40))
     assert len(packs(made)) == 1
