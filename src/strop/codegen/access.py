@@ -123,7 +123,12 @@ class Access(Addresses):
             found = self.frame.find(key)
             if found is not None:
                 return SSAValue(found, buffer.dtype, chunk.lanes)
-        return SSAValue(self._placed(buffer, offset, key, chunk.lanes), buffer.dtype, chunk.lanes)
+        name = self._placed(buffer, offset, key, chunk.lanes)
+        if chunk.partial and (buffer.space == "scratch" or (buffer.space == "arena" and self.has_masks)):
+            # what nothing has written may be denormal: then an operation takes a hundred cycles on a core of Intel
+            zeros = stored(buffer.dtype, 0, chunk.lanes)
+            name = self.frame.code.select(self.indices.lane_mask(chunk), name, zeros, buffer.dtype, chunk.lanes)
+        return SSAValue(name, buffer.dtype, chunk.lanes)
 
     def _placed(self, buffer: Buffer, offset: Index, key: tuple[object, ...], lanes: int) -> str:
         """Load here, or once in an outer scope when nothing inside changes it and registers allow."""

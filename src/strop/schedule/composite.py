@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 from strop.core.dtypes import BYTES, SIZES
 from strop.loops.analysis import Contraction, contraction, heavy
 from strop.loops.ir import Load, Loop, Nest, Store, loads
 from strop.loops.passes.blocking import RFactor
 from strop.loops.passes.loop_modes import Unroll, Vectorise
 from strop.loops.passes.packing import Pack
-from strop.loops.passes.primitives import Serpentine, Sink, Split
+from strop.loops.passes.primitives import Reorder, Serpentine, Sink, Split
 from strop.schedule.builder import ScheduleBuilder, by_stride, fuse_all
 from strop.schedule.contractions import tile_contraction
 from strop.schedule.transpose import transpose_tiles
+from strop.target.description import Target
 
+FEWEST_GATHERED = 24  # points that read rows that lie far apart, from which a copy pays
 POINTS = 6  # outer points that share what inner contractions read: the rows of their register tiles
 
 
@@ -132,7 +136,7 @@ def _vectorise_outside(recipe: ScheduleBuilder) -> bool:
 
 
 def _innermost(recipe: ScheduleBuilder, others: list[str], name: str) -> None:
-    from strop.loops.passes.primitives import Reorder, find_loop
+    from strop.loops.passes.primitives import find_loop
 
     owner, _ = find_loop(recipe.nest, name) or (recipe.nest, 0)
     present = [loop.name for loop in owner.loops]
@@ -157,7 +161,7 @@ def _share_between_points(recipe: ScheduleBuilder) -> bool:
         return False
     if len(nest.loops) > 1:
         for c in found:
-            _pack_transposed(recipe, c, point, nest.loops[-2], lanes)
+            _pack_shared(recipe, c, point, nest.loops[-2], lanes)
     name = point.name
     if point.extent > POINTS:
         recipe.do(Split(recipe.name, point.name, POINTS))
@@ -194,13 +198,18 @@ def _tile_inner(recipe: ScheduleBuilder, c: Contraction, width: int) -> None:
         recipe.do(Unroll(recipe.name, f"{reduce.name}.i"))
 
 
-def _pack_transposed(recipe: ScheduleBuilder, c: Contraction, point: Loop, at: Loop, lanes: int) -> None:
-    """An operand contiguous along the reduction is copied once per outer iteration, contiguous along the lanes."""
+def _pack_shared(recipe: ScheduleBuilder, c: Contraction, point: Loop, at: Loop, lanes: int) -> None:
+    """An operand that all points share is copied once per outer iteration, contiguous along the lanes: where it is
+    contiguous along the reduction, or its rows lie far apart and enough points read them."""
     along = c.nest.loops[0]
     if along.extent < lanes or point.extent < 4:
         return
     for load in c.operands:
-        if load.offset.coefficient(along.var) in (0, 1) or point.var in load.vars or load.guards:
+        moving = load.offset.coefficient(along.var)
+        turned = moving not in (0, 1)
+        if moving == 0 or point.var in load.vars or load.guards:
+            continue
+        if not turned and not (point.extent >= FEWEST_GATHERED and _far_apart(c, load, along, recipe.target)):
             continue
         order = tuple(loop.name for loop in c.inner.loops if loop.var in load.vars)
         width = min(4 * lanes, -(-along.extent // lanes) * lanes)
@@ -208,7 +217,33 @@ def _pack_transposed(recipe: ScheduleBuilder, c: Contraction, point: Loop, at: L
         if pack.check(recipe.nest):
             recipe.do(pack)
             if len(order) == 1:
-                transpose_tiles(recipe, f"{order[0]}.pack", f"{along.name}.pack")
+                across, written = f"{order[0]}.pack", f"{along.name}.pack"
+                if turned:
+                    transpose_tiles(recipe, across, written)
+                else:
+                    _copy_rows(recipe, across, written, lanes, along.extent)
+
+
+def _far_apart(c: Contraction, load: Load, along: Loop, target: Target) -> bool:
+    """Whether rows of an operand have so much of other tensors between them (keys and values of one projection) that
+    they take a page of their own each, or share so few sets of L1 that they evict each other."""
+    if len(c.inner.loops) != 1:
+        return False
+    row, item = c.inner.loops[0], SIZES[load.buffer.dtype]
+    step = (load.offset.coefficient(row.var) or 0) * item
+    if step <= along.extent * item:
+        return False
+    kept = target.l1 // max(gcd(step, target.l1_way), target.line) * target.line  # bytes of such rows that L1 holds
+    return row.extent * min(step, target.page) > target.tlb * target.page or row.extent * along.extent * item > kept
+
+
+def _copy_rows(recipe: ScheduleBuilder, across: str, along: str, lanes: int, extent: int) -> None:
+    name = along
+    recipe.do(Reorder(recipe.name, (across, along)))
+    if extent > lanes:
+        recipe.do(Split(recipe.name, along, lanes, tail="rest"))
+        name = f"{along}.i"
+    recipe.do(Vectorise(recipe.name, name))
 
 
 def _vectorise_pass(recipe: ScheduleBuilder, owner: Nest) -> None:

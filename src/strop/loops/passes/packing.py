@@ -118,7 +118,7 @@ class Pack(Pass):
         source = self._reads(ir)[0].buffer
         shape = (-(-along.extent // self.by), *(loop.extent for loop in order), self.by)
         name = f"{self.nest}.{source.name}"
-        if any(buffer.name == name for buffer in ir.reads):  # a part of it is packed already
+        if any(buffer.name == name for buffer in (*ir.reads, *ir.all_scratch)):  # a part of it is packed already
             name = f"{name}.{self.along}"
         return Buffer(name, source.dtype, shape, "scratch" if self.at else "arena")
 
