@@ -6,6 +6,7 @@ import torch
 import strop
 from strop.core.journal import Journal
 from strop.graph import build
+from strop.graph.images import taking_channels_last
 from strop.graph.ir import Graph, Node, Type
 from strop.loops.passes.layouts import BorderCopy
 from strop.loops.passes.loop_modes import Unroll
@@ -139,6 +140,7 @@ def filter_gradient(x, out, kernel, stride=1, groups=1, target="znver4"):
     attrs = {"stride": (stride,) * 2, "padding": edges, "dilation": (1, 1), "groups": groups, "kernel": (kernel,) * 2}
     made = Type("f32", (out, x[1] // groups, kernel, kernel))
     graph = Graph(tuple(inputs), (), (Node("conv_weight_grad", tuple(inputs), attrs, (made,), "dw"),))
+    graph = taking_channels_last(graph, (0, 1))
     steps = planned(Program.of(graph, TARGETS[target], 1, strop.Options(cache=False)), Journal())
     return list(steps.values())[-1]
 
