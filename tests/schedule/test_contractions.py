@@ -4,6 +4,15 @@ import pytest
 import torch
 
 import strop
+from strop.core.journal import Journal
+from strop.graph import build
+from strop.graph.images import taking_channels_last
+from strop.graph.ir import Graph, Node, Type
+from strop.loops.passes.layouts import BorderCopy
+from strop.loops.passes.loop_modes import Unroll
+from strop.schedule.planners import planned
+from strop.schedule.program import Program
+from strop.target.description import TARGETS
 
 
 class TransposedRight(torch.nn.Module):
@@ -122,3 +131,26 @@ def test_lanes_lie_along_pixels_where_these_fill_their_vectors():
 
 def test_lanes_lie_along_pixels_where_the_sum_is_too_short_to_pay_for_transposing():
     assert lanes(32, 14) == ["oh.i"]
+
+
+def filter_gradient(x, out, kernel, stride=1, groups=1, target="znver4"):
+    shape = [(size + 2 * (kernel // 2) - kernel) // stride + 1 for size in x[2:]]
+    inputs = [build.input(0, "f32", x, "x"), build.input(1, "f32", (x[0], out, *shape), "dy")]
+    edges = ((kernel // 2,) * 2,) * 2
+    attrs = {"stride": (stride,) * 2, "padding": edges, "dilation": (1, 1), "groups": groups, "kernel": (kernel,) * 2}
+    made = Type("f32", (out, x[1] // groups, kernel, kernel))
+    graph = Graph(tuple(inputs), (), (Node("conv_weight_grad", tuple(inputs), attrs, (made,), "dw"),))
+    graph = taking_channels_last(graph, (0, 1))
+    steps = planned(Program.of(graph, TARGETS[target], 1, strop.Options(cache=False)), Journal())
+    return list(steps.values())[-1]
+
+
+def test_taps_are_no_rows_of_a_tile_where_channels_are():
+    program = filter_gradient((2, 32, 8, 8), 64, kernel=4, stride=2)
+    unrolled = [one.loop for one in program.history if isinstance(one, Unroll)]
+    assert not {"kh", "kw"} & {name.partition(".")[0] for name in unrolled}
+
+
+def test_a_depthwise_gradient_reads_images_as_they_are():
+    program = filter_gradient((2, 32, 16, 16), 32, kernel=3, groups=32)
+    assert not any(isinstance(one, BorderCopy) and one.tensor == "x" for one in program.history)

@@ -232,9 +232,16 @@ def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
         or [c for c in choices if _window(found, c[2], 1)[0]]
         or [c for c in choices if len(found.operands) == 1]
     )
-    if any(loop.extent >= ENOUGH_ROWS for *_, loop in choices):  # taps of a window are no rows: channels are
-        choices = [c for c in choices if c[2].extent >= FEWEST_ROWS]
+    few = [c for c in choices if c[2].extent < FEWEST_ROWS or _is_tap(found, c[2])]
+    if any(c[2].extent >= ENOUGH_ROWS for c in choices if c not in few):  # taps of a window are no rows: channels are
+        choices = [c for c in choices if c not in few]
     return min(choices, key=lambda c: (c[0], c[1]))[2] if choices else None
+
+
+def _is_tap(found: Contraction, loop: Loop) -> bool:
+    """Whether a loop moves a window over a longer sum: the taps of the gradient of a filter."""
+    parts = (part for load in found.operands for part in load.index if loop.var in part.vars)
+    return any(loop.extent < inner.extent for part in parts for inner in found.inner.loops if inner.var in part.vars)
 
 
 def _tile(
@@ -428,8 +435,9 @@ def _block(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop,
 
 
 def _moved_by(found: Contraction, loop: Loop) -> bool:
-    """Whether every step of a loop reads something else."""
-    return all(load.offset.coefficient(loop.var) != 0 for load in found.operands)
+    """Whether every step of a loop reads something else, but for values that a sum does not walk through."""
+    walked = [load for load in found.operands if not load.vars.isdisjoint(found.inner.vars)]
+    return all(load.offset.coefficient(loop.var) != 0 for load in walked or found.operands)
 
 
 def _unroll_reduction(recipe: ScheduleBuilder, found: Contraction, demand: Demand) -> None:
