@@ -158,6 +158,11 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         Files that imports connect are interpreted together; groups that know nothing of each other go to several
         processes (`--jobs`). Results are stored under a digest of the files, the settings and Strop's own code: what
         did not change is not looked at again (`--no-cache` looks anyway).
+
+        How fast a cold scan is depends on how much calls what: packages in which everything calls everything are the
+        slowest. By processor time of one core of a Xeon at 2.1 GHz (Emerald Rapids) that others kept busy: e3nn 2,328
+        lines a second, imagen-pytorch 1,540; most others 2,500 to 6,000. On a Zen 5 the earlier code did 3,185 and
+        2,835 of these two.
         """,
         "## Verification",
         """

@@ -66,6 +66,13 @@ def test_backward_reads_weights_of_products_and_of_pointwise_convolutions_as_the
     assert worth_packing(forward, (2,), TARGETS["znver4"]) == [2]
 
 
+def test_a_linear_layer_of_enough_rows_packs_its_weight_panel_by_panel() -> None:
+    weight = build.input(1, "f32", (48, 32))
+    few, many = (build.linear(build.input(0, "f32", (rows, 32)), weight) for rows in (8, 64))
+    packed = [worth_packing(Graph((one.inputs[0], weight), (), (one,)), [1], TARGETS["znver4"]) for one in (few, many)]
+    assert packed == [[1], []]
+
+
 def test_the_weight_of_a_loss_in_blocks_is_packed_in_the_arena_alone() -> None:
     x, weight, labels = (
         Node("input", (), {"index": i}, (Type(*one),), f"in{i}")

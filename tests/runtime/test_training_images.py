@@ -61,7 +61,7 @@ def test_gradients_through_winograd_are_as_exact_as_those_of_eager() -> None:
     model, x = wide(), torch.randn(2, 16, 20, 20)
     exact = copy.deepcopy(model).double()
     exact(x.double()).square().mean().backward()
-    pair = Pair(model)
+    pair = Pair(model, threads=1)
     pair.step(x)
     choices = " ".join(event.message for event in pair.journal.of("choice"))
     assert "Winograd F(2×2)" in choices and "gradient by Winograd" in choices
@@ -72,7 +72,7 @@ def test_gradients_through_winograd_are_as_exact_as_those_of_eager() -> None:
 
 
 def test_what_is_not_finite_is_where_eager_has_it_in_spite_of_winograd() -> None:
-    pair = Pair(nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1)))
+    pair = Pair(nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1)), threads=1)
     x = torch.randn(2, 16, 20, 20)
     x[0, 3, 4, 5] = float("inf")
     found, wanted = pair.both(lambda model: model(x))

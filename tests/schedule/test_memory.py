@@ -8,7 +8,7 @@ import pytest
 
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Apply, Buffer, Const, Load, Loop, Nest, Store
-from strop.schedule.memory import Lifetimes, Place, arena_of, plan_memory, replaceable, verify_places
+from strop.schedule.memory import Borders, Lifetimes, Place, arena_of, plan_memory, replaceable, room, verify_places
 
 A, B, C = (Buffer(name, "f32", (8, 8)) for name in "abc")
 ROW, COLUMN = Var("i", 8), Var("j", 8)
@@ -90,3 +90,16 @@ def test_a_place_is_not_taken_where_another_tensor_is_alive():
     placed = Place.apply_all(lifetimes, plan_memory(lifetimes))
     verify_places(placed, "place")
     assert placed.offsets["b"] == placed.offsets["a"] != placed.offsets["c"]
+
+
+def test_in_half_of_a_step_what_lives_long_may_choose_first():
+    """`kept` is gone after the first step. Where `early` chooses before `long`, it lies above `kept`, and `long`, which
+    could have lain there to the end, above both."""
+    kept, early, long, late = (
+        Buffer(n, "f32", (s,)) for n, s in zip(("kept", "early", "long", "late"), (16, 100, 100, 100))
+    )
+    steps = [[early], [early, long], [long], [long, late]]
+    lifetimes = Lifetimes.of(steps, borders=Borders(given={kept: 0}))
+    placed = Place.apply_all(lifetimes, plan_memory(lifetimes))
+    verify_places(placed, "place")
+    assert placed.arena.bytes == room(early) + room(long)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ from strop.runtime.packed import PackedStore, Sharing, dense
 from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
 from strop.runtime.specializations import RunnableProgram
 from strop.runtime.step_memory import ForwardCall, StepBlock, StepMemory
+from strop.schedule.operand_packing import FEWEST_SHARING
 from strop.target.description import Target
 
 
@@ -204,28 +206,28 @@ def last_first(graph: Graph) -> Graph:
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:
     """The weights that a program packs at every call.
 
-    A product that reads a weight along its rows (`matmul(dy, weight)`, a backward's, or that of a 1×1 convolution)
-    reads it as it is, unless the weight is far larger than L2: on Zen 5 that takes as long as with a packed weight of
-    2.4 MB, and 1.5 times as long with one of 39 MB, of which packing takes a sixth. A large vocabulary's is turned
-    for its loss some words at a time.
+    Products read a weight as it is, and pack it panel by panel where that pays (`schedule/operand_packing.py`), but for
+    those of a few rows that read across its rows (`linear`). Pointwise convolutions of a backward read it as it is too,
+    unless it is far larger than L2. A large vocabulary's is turned for its loss some words at a time.
     """
     found = []
     for place in weights:
         node = graph.inputs[place]
         if any(user.op.startswith("linear_cross_entropy") for user in graph.users[node]):
             continue
-        as_it_is = all(_reads_rows(user, node) for user in graph.users[node]) and node.type.bytes <= 4 * target.l2
+        as_it_is = all(_reads_rows(user, node, target) for user in graph.users[node])
         if graph.users[node] and node not in graph.roots and not as_it_is:
             found.append(place)
     return found
 
 
-def _reads_rows(user: Node, weight: Node) -> bool:
+def _reads_rows(user: Node, weight: Node, target: Target) -> bool:
     if user.inputs[0] is weight or len(user.inputs) < 2 or user.inputs[1] is not weight:
         return False
     if user.op == "conv":
-        return bool(user.attrs["transposed"]) and user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
-    return user.op == "matmul"
+        pointwise = user.attrs["groups"] == 1 and set(weight.shape[2:]) == {1}
+        return bool(user.attrs["transposed"]) and pointwise and weight.type.bytes <= 4 * target.l2
+    return user.op == "matmul" or (user.op == "linear" and prod(user.inputs[0].shape[:-1]) >= FEWEST_SHARING)
 
 
 def with_params(graph: Graph, places: Sequence[int]) -> Graph:

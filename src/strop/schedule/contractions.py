@@ -9,10 +9,10 @@ from math import gcd
 from strop.codegen.access import FEWEST_TURNED
 from strop.loops.analysis import Contraction, accesses, contraction, fusable, shuffles_within, stride_within
 from strop.loops.index import Index, Quotient, Remainder
-from strop.loops.ir import CONSTANT, Load, Loop, Nest, loads
+from strop.loops.ir import CONSTANT, Buffer, Load, Loop, Nest, Store, loads
 from strop.loops.passes.blocking import RFactor
 from strop.loops.passes.loop_modes import Unroll, Vectorise
-from strop.loops.passes.packing import Pack, PrefetchNext, loops_around
+from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext, loops_around
 from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, pieces
 from strop.schedule.builder import PARALLEL_EFFORT, ScheduleBuilder, balance, effort, fuse_all
 from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
@@ -21,6 +21,7 @@ from strop.schedule.tiles import Demand, Tile, best
 from strop.target.description import Target
 
 FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
+SHORTEST_BEFORE = 32  # steps of a sum in which what its end reads can arrive
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
 PACKED_AT_EVERY_CALL = 0.01  # of a gather: where two loops are as good otherwise, the one that needs no copy is taken
@@ -89,6 +90,8 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
     recipe.do(Sink(recipe.name, tuple(sunk)))
     _unroll_reduction(recipe, found, demand)
     walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
+    if rows is not None and rows.extent > tile.rows and beside is None and not walked:
+        _prefetch_beside(recipe, found, along, rows, tile)
     from_l2 = block == tile.rows  # panels of those come from there, tile after tile
     if not walked and not from_l2 and sharing(found, along) >= FEWEST_PREFETCHED:
         of_blocks = [f"{beside.loop.name}.o"] if beside is not None else []
@@ -107,6 +110,26 @@ def _prefetch(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -> None
         tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
         if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:
             recipe.do(next_panel)
+
+
+def _prefetch_beside(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop, tile: Tile) -> None:
+    """What the end of a tile reads beside its sums (an activation, a mask) comes row by row, a few lines of each, which
+    no prefetcher follows: ask for the next tile's at the end of this one. A gradient through GELU takes 7.8 ms instead
+    of 8.9 then (1024×384 · 384×1536 on Emerald Rapids)."""
+    if found.depth < SHORTEST_BEFORE:
+        return
+    summed = {load.buffer for load in found.operands}
+    stores = [store for store in found.nest.body if isinstance(store, Store)]
+    read = dict.fromkeys(load for store in stores for load in loads(store) if load.buffer not in found.nest.scratch)
+    ahead: dict[Buffer, int] = {}
+    for load in read:
+        step = load.offset.coefficient(rows.var) or 0
+        if load.offset.coefficient(along.var) == 1 and step > 0 and load.buffer.bytes > recipe.target.l1:
+            ahead[load.buffer] = step * tile.rows
+    for buffer, elements in ahead.items():
+        one = Prefetch(recipe.name, buffer.name, elements)
+        if buffer not in summed and one.check(recipe.nest):
+            recipe.do(one)
 
 
 def _fuse_parallel(recipe: ScheduleBuilder) -> None:
@@ -209,9 +232,16 @@ def _row_loop(found: Contraction, along: Loop, lanes: int) -> Loop | None:
         or [c for c in choices if _window(found, c[2], 1)[0]]
         or [c for c in choices if len(found.operands) == 1]
     )
-    if any(loop.extent >= ENOUGH_ROWS for *_, loop in choices):  # taps of a window are no rows: channels are
-        choices = [c for c in choices if c[2].extent >= FEWEST_ROWS]
+    few = [c for c in choices if c[2].extent < FEWEST_ROWS or _is_tap(found, c[2])]
+    if any(c[2].extent >= ENOUGH_ROWS for c in choices if c not in few):  # taps of a window are no rows: channels are
+        choices = [c for c in choices if c not in few]
     return min(choices, key=lambda c: (c[0], c[1]))[2] if choices else None
+
+
+def _is_tap(found: Contraction, loop: Loop) -> bool:
+    """Whether a loop moves a window over a longer sum: the taps of the gradient of a filter."""
+    parts = (part for load in found.operands for part in load.index if loop.var in part.vars)
+    return any(loop.extent < inner.extent for part in parts for inner in found.inner.loops if inner.var in part.vars)
 
 
 def _tile(
@@ -405,8 +435,9 @@ def _block(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop,
 
 
 def _moved_by(found: Contraction, loop: Loop) -> bool:
-    """Whether every step of a loop reads something else."""
-    return all(load.offset.coefficient(loop.var) != 0 for load in found.operands)
+    """Whether every step of a loop reads something else, but for values that a sum does not walk through."""
+    walked = [load for load in found.operands if not load.vars.isdisjoint(found.inner.vars)]
+    return all(load.offset.coefficient(loop.var) != 0 for load in walked or found.operands)
 
 
 def _unroll_reduction(recipe: ScheduleBuilder, found: Contraction, demand: Demand) -> None:

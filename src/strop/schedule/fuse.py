@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from strop.core.dtypes import BYTES
+from strop.core.extents import UnknownExtent
 from strop.core.journal import Journal
 from strop.core.memoize import remembered
 from strop.core.passes import Pass, Verdict, no, yes
@@ -34,6 +35,7 @@ EXPENSIVE = frozenset((
     "rank",
 ))  # fmt: skip
 MOST_WIDENINGS = 4  # how often a number may be converted to a wider one before storing that pays
+SMALL_INPUTS = 16  # how much smaller those beside the largest are that each of several readers may read as well
 CHEAP_OPERATIONS = 8  # an expression of at most so many cheap functions may be computed more than once
 #: an expression with more operations, or deeper, is computed into memory: compilers of all kinds recurse over it
 LONGEST_EXPRESSION, DEEPEST_EXPRESSION = 256, 64
@@ -228,14 +230,26 @@ def _worth_inlining(producer: Nest, consumer: Step, readers: int) -> Verdict:
     if _widens(store.value) and evaluations <= MOST_WIDENINGS * size and _in_rows(consumer, store.target):
         return yes("what it converts takes fewer bytes")
     expensive = bool(EXPENSIVE & set(used))
-    if readers * evaluations > size and (expensive or len(used) > 2 or evaluations > size or readers > 3):
+    light = len(used) <= (CHEAP_OPERATIONS if readers > 1 and _reads_as_much(producer) else 2)
+    if readers * evaluations > size and (expensive or not light or evaluations > size or readers > 3):
         return no(
             f"it would be computed {readers * evaluations / size:.0f} times per element",
             needs="a consumer that reads each element once, or a producer that is cheaper to compute than to read",
         )
-    if readers > 1 and producer.iterations > 4096 and len(producer.reads) > 1:
-        return no("several readers would each read all of its inputs", needs="one reader, or one input")
+    if readers > 1 and producer.iterations > 4096 and not _reads_as_much(producer):
+        return no("several readers would each read all of its inputs", needs="one reader, or one large input")
     return yes()
+
+
+def _reads_as_much(producer: Nest) -> bool:
+    """Whether a nest reads hardly more than it writes: one large input, and values per channel."""
+    if len(producer.reads) < 2:
+        return True
+    written = producer.writes[0].bytes
+    try:
+        return bool(SMALL_INPUTS * (sum(b.bytes for b in producer.reads) - written) <= written)
+    except UnknownExtent:
+        return False
 
 
 def _widens(value: Expr) -> bool:

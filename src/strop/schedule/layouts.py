@@ -263,11 +263,39 @@ def _border_copies(steps: Sequence[Step], wanted: set[Buffer], windowed: set[Buf
     turned = _turned_as_written(steps)
     copied = []
     for buffer in sorted(wanted, key=lambda b: b.name):
-        read = buffer.space == "input" and buffer in windowed
+        read = buffer.space == "input" and buffer in windowed and not _summed_in_place(steps, buffer)
         written = buffer.space == "output" and buffer in written_by_contraction - turned and buffer.shape[1] > 1
         if read or written:
             copied.append(BorderCopy(buffer.name))
     return copied
+
+
+def _summed_in_place(steps: Sequence[Step], buffer: Buffer) -> bool:
+    """Whether all windows over an image that lies channels last are those of gradients of depthwise filters: sums over
+    its places, channel by channel. Whether a place is outside is the same for all lanes, and each is read a few times
+    only: a copy with zeros around the image takes longer than asking."""
+    nests = [step for step in steps if isinstance(step, Nest) and any(isinstance(item, Nest) for item in step.body)]
+    readers = [nest for nest in nests if buffer in nest.reads]
+    return bool(readers) and all(_sums_places(nest, buffer) for nest in readers)
+
+
+def _sums_places(nest: Nest, buffer: Buffer) -> bool:
+    """Whether every channel has sums of its own over the places of an image, each for a few taps."""
+    found = contraction(nest)
+    reading = [load for load in found.operands if load.buffer == buffer] if found else []
+    if found is None or not reading:
+        return False
+    outer = [loop for loop in found.nest.loops if loop.extent > 1]
+    for load in reading:
+        place = load.guards[-1].index if load.guards else Index()
+        summed = max((loop.extent for loop in found.inner.loops if loop.var in place.vars), default=0)
+        taps = max((loop.extent for loop in outer if loop.var in place.vars), default=0)
+        channels = [loop for loop in outer if load.offset.coefficient(loop.var) == 1 and loop.var not in place.vars]
+        shared = any(loop.var not in load.vars for loop in outer)
+        own = all(loop.var in one.vars for loop in channels for one in found.operands)
+        if summed <= taps or shared or not channels or not own:
+            return False
+    return True
 
 
 def _turned_as_written(steps: Sequence[Step]) -> set[Buffer]:

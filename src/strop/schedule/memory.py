@@ -175,12 +175,36 @@ def _lowest(buffer: Buffer, placed: Iterable[tuple[Buffer, int]], lifetimes: Lif
 
 
 def plan_memory(lifetimes: Lifetimes) -> list[Place]:
-    """Places for all tensors; large ones choose first, after those whose places are fixed."""
-    first, fixed = lifetimes.first, lifetimes.borders.fixed
-    placed = list(fixed.items())
-    for buffer in sorted(first.keys() - fixed.keys(), key=lambda b: (-room(b), first[b], b.name)):
-        placed.append((buffer, _lowest(buffer, placed, lifetimes)))
+    """Places for all tensors; large ones choose first, after those whose places are fixed. In half of a training step,
+    where tensors of all ages lie around what is kept, those that live long may have to: whatever takes less."""
+    tried = [_by_size(lifetimes)]
+    if lifetimes.borders.fixed:
+        tried.append(_by_size_and_age(lifetimes))
+    placed = min((_placed(lifetimes, order) for order in tried), key=_end)
     return [Place(buffer.name, at) for buffer, at in placed]
+
+
+def _by_size(lifetimes: Lifetimes) -> list[Buffer]:
+    return sorted(lifetimes.first, key=lambda b: (-room(b), lifetimes.first[b], b.name))
+
+
+def _by_size_and_age(lifetimes: Lifetimes) -> list[Buffer]:
+    first, last = lifetimes.first, lifetimes.last
+    return sorted(first, key=lambda b: (-room(b) * (last[b] - first[b] + 1), first[b], b.name))
+
+
+def _placed(lifetimes: Lifetimes, order: Iterable[Buffer]) -> list[tuple[Buffer, int]]:
+    """Each tensor in turn at the lowest place that is free for it."""
+    fixed = lifetimes.borders.fixed
+    placed = list(fixed.items())
+    for buffer in order:
+        if buffer not in fixed:
+            placed.append((buffer, _lowest(buffer, placed, lifetimes)))
+    return placed
+
+
+def _end(placed: Iterable[tuple[Buffer, int]]) -> int:
+    return max((at + room(buffer) for buffer, at in placed), default=0)
 
 
 def replaceable(nest: Nest) -> Iterator[tuple[Buffer, Buffer]]:

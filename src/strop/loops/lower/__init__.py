@@ -133,8 +133,9 @@ def load_families() -> None:
 
 
 FAMILIES = (
-    "views", "pointwise", "reductions", "row_reductions", "contractions", "attention", "linear_cross_entropy",
-    "windows", "resample", "sampling", "recurrent", "recurrence", "byte_recurrent", "indexing", "concat_pad", "trees",
+    "views", "pointwise", "reductions", "row_reductions", "contractions", "weight_gradients", "attention",
+    "linear_cross_entropy", "windows", "resample", "sampling", "recurrent", "recurrence", "byte_recurrent", "indexing",
+    "concat_pad", "trees",
 )  # fmt: skip
 
 

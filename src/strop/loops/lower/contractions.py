@@ -273,31 +273,3 @@ def _biased(c: Context, acc: Buffer, channel: Loop, terms: Extent) -> tuple[Expr
     if bounds(terms)[1] <= SHORTEST or c.dtype not in ("f32", "f64"):
         return bias, value_of(acc)
     return zero(c.dtype), apply("add", value_of(acc), bias)
-
-
-def _same_space(node: Node) -> Verdict:
-    return _convolvable(node.inputs[0])
-
-
-@lowering("conv_weight_grad", check=_same_space)
-def conv_weight_grad(c: Context) -> list[Nest]:
-    """w[oc, ic, k] = Σ x[n, ic, o·stride + k·dilation - before] · dy[n, oc, o] over images and output points."""
-    x, dy = (node.shape for node in c.node.inputs)
-    space = SPACE[len(x) - 2]
-    channel, ic = parallel("oc", c.node.shape[0]), parallel("ic", c.node.shape[1])
-    taps = tuple(parallel(f"k{axis}", extent) for axis, extent in zip(space, c.node.shape[2:]))
-    batch = reducing("n", x[0])
-    points = tuple(reducing(f"o{axis}", extent) for axis, extent in zip(space, dy[2:]))
-    place = tuple(
-        as_index(o) * stride + as_index(k) * dilation - before
-        for o, k, stride, dilation, (before, _) in zip(
-            points, taps, c.node.attrs["stride"], c.node.attrs["dilation"], c.node.attrs["padding"]
-        )
-    )
-    group = as_index(channel) // (c.node.shape[0] // c.node.attrs["groups"])
-    pixel = c.read(0, batch, group * c.node.shape[1] + as_index(ic), *place)
-    pixel = guarded(pixel, inside(*zip(place, x[2:])), 0)
-    acc = c.scratch("acc", c.dtype)
-    outer = (channel, ic, *taps)
-    products = accumulate(acc, (batch, *points), pixel, c.read(1, batch, channel, *points), _product(c))
-    return [c.nest(outer, *products, store(c.out, outer, value_of(acc)), scratch=(acc,))]
