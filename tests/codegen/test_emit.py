@@ -369,7 +369,11 @@ def test_sums_of_products_call_no_function_where_nothing_is_fused(target, wanted
 
 def test_lanes_past_the_end_of_scratch_are_zeros():
     """What nothing has written may be denormal, which takes cores of Intel a hundred cycles an operation."""
-    row, x, y = Buffer("row", "f32", (4, 8), "scratch"), Buffer("x", "f32", (4, 5)), Buffer("y", "f32", (4, 5), "output")
+    row, x, y = (
+        Buffer("row", "f32", (4, 8), "scratch"),
+        Buffer("x", "f32", (4, 5)),
+        Buffer("y", "f32", (4, 5), "output"),
+    )
     (i, k), (m, n) = (Var("i", 4), Var("k", 5)), (Var("m", 4), Var("n", 5))
     fill = Store(row, (index_of(i), index_of(k)), Load(x, (index_of(i), index_of(k))))
     read = Store(y, (index_of(m), index_of(n)), Load(row, (index_of(m), index_of(n))))
