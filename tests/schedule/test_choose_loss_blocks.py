@@ -72,6 +72,12 @@ def test_passes_by_hand_come_after_those_that_are_chosen() -> None:
     assert chosen(joint(64), "fastest", "blockloss{value=head rows=7}")[0] == LossBlocks(7)
 
 
+def test_what_would_be_chosen_anyway_may_be_said_by_hand() -> None:
+    blocks = chosen(joint(8192), "fastest")[0]
+    assert blocks is not None
+    assert chosen(joint(8192), "fastest", f"blockloss{{value=head rows={blocks.rows}}}")[0] == blocks
+
+
 def test_passes_on_losses_are_told_from_those_on_what_is_kept() -> None:
     both = Pass.parse_all("keep{value=a} blockloss{value=b rows=2}")
     assert [list(map(str, part)) for part in of_losses(both)] == [

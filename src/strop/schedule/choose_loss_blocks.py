@@ -58,6 +58,7 @@ def plan_losses(
             f"{round(choice.cycles(chosen)):+} cycles", bytes=choice.block_bytes(chosen.rows),
             cycles=round(choice.cycles(chosen)),
         )  # fmt: skip
+    passes = [one for one in passes if one not in edits]  # by hand the same was said, which is no mistake
     for each in (*passes, *edits):
         joint = each(joint)
     return joint, [*passes, *edits]
