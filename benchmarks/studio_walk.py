@@ -63,6 +63,7 @@ def begin(session: strop.Session, name: str, passes: str) -> None:
     session.apply(passes)
 
 
+@torch.no_grad()  # with gradients the module runs eagerly
 def told(session: strop.Session) -> None:
     """Every branch, in turns: what it moves, and how long it takes."""
     taken: dict[str, list[float]] = {one.name: [] for one in session.branches}
