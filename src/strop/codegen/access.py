@@ -124,7 +124,8 @@ class Access(Addresses):
             if found is not None:
                 return SSAValue(found, buffer.dtype, chunk.lanes)
         name = self._placed(buffer, offset, key, chunk.lanes)
-        if chunk.partial and (buffer.space == "scratch" or (buffer.space == "arena" and self.has_masks)):
+        inner = buffer.space == "scratch" or (buffer.space == "arena" and self.has_masks)
+        if chunk.partial and inner and buffer.dtype in ("f32", "f64"):
             # what nothing has written may be denormal: then an operation takes a hundred cycles on a core of Intel
             zeros = stored(buffer.dtype, 0, chunk.lanes)
             name = self.frame.code.select(self.indices.lane_mask(chunk), name, zeros, buffer.dtype, chunk.lanes)

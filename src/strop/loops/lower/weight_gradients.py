@@ -82,14 +82,14 @@ def conv_weight_grad(c: Context) -> list[Nest]:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _ImageParts:
     """How many images a part has, and how many rows of the result."""
 
     images: int
     rows: int
 
 
-def _parts(node: Node) -> _Parts | None:
+def _parts(node: Node) -> _ImageParts | None:
     """How images are divided; None where they are small beside the filters."""
     x, dy = (one.shape for one in node.inputs)
     if not all(isinstance(extent, int) for extent in (*x, *dy)):
@@ -101,7 +101,7 @@ def _parts(node: Node) -> _Parts | None:
         return None
     images = _divisor(x[0], least // image)
     rows = _divisor(dy[2], least * dy[2] // image) if images == 1 else dy[2]
-    return _Parts(images, rows) if (images, rows) != (x[0], dy[2]) else None
+    return _ImageParts(images, rows) if (images, rows) != (x[0], dy[2]) else None
 
 
 def _divisor(extent: int, wanted: int) -> int:
