@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from math import gcd
 
 from strop.codegen.access import FEWEST_TURNED
 from strop.loops.analysis import Contraction, accesses, contraction, fusable, shuffles_within, stride_within
 from strop.loops.index import Index, Quotient, Remainder
-from strop.loops.ir import CONSTANT, Buffer, Load, Loop, Nest, Store, loads
+from strop.loops.ir import CONSTANT, Load, Loop, Nest
 from strop.loops.passes.blocking import RFactor
 from strop.loops.passes.loop_modes import Unroll, Vectorise
-from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext, loops_around
+from strop.loops.passes.packing import Pack, loops_around
 from strop.loops.passes.primitives import Fuse, Reorder, Sink, Split, pieces
 from strop.schedule.builder import PARALLEL_EFFORT, ScheduleBuilder, balance, effort, fuse_all
 from strop.schedule.channel_blocking import ChannelBlocks, choose_channel_blocks
 from strop.schedule.operand_packing import pack_operands, packable, sharing, transpose_rows, worth_packing
+from strop.schedule.prefetching import prefetch_beside, prefetch_panels
 from strop.schedule.tiles import Demand, Tile, best
 from strop.target.description import Target
 
 FEWEST_PREFETCHED = 3  # rows that share a weight: from here on the next panel is prefetched
-SHORTEST_BEFORE = 32  # steps of a sum in which what its end reads can arrive
 FEWEST_ROWS, ENOUGH_ROWS = 4, 8  # a loop of fewer makes no tile where there is another one of so many
 LONG_SUM = 64  # steps, from which eight at a time gain more (1 to 2%) than their code costs
 PACKED_AT_EVERY_CALL = 0.01  # of a gather: where two loops are as good otherwise, the one that needs no copy is taken
@@ -91,45 +91,11 @@ def tile_contraction(recipe: ScheduleBuilder, found: Contraction) -> None:
     _unroll_reduction(recipe, found, demand)
     walked = any(loop.kind == "sequential" for loop in recipe.nest.loops)
     if rows is not None and rows.extent > tile.rows and beside is None and not walked:
-        _prefetch_beside(recipe, found, along, rows, tile)
+        prefetch_beside(recipe, found, along, rows, tile)
     from_l2 = block == tile.rows  # panels of those come from there, tile after tile
     if not walked and not from_l2 and sharing(found, along) >= FEWEST_PREFETCHED:
         of_blocks = [f"{beside.loop.name}.o"] if beside is not None else []
-        _prefetch(recipe, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
-
-
-def _prefetch(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -> None:
-    """Prefetch the next panel of weights while this one is used.
-
-    Not with few rows per weight: the hardware prefetcher covers a stream that is read once, and a prefetch costs as
-    much as a load. Not in a recurrent loop either, whose weights come from L2 after the first step.
-    """
-    sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
-    streamed = [load for load in sums if any(v.name == lane for v in load.vars)]
-    for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
-        tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
-        if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:
-            recipe.do(next_panel)
-
-
-def _prefetch_beside(recipe: ScheduleBuilder, found: Contraction, along: Loop, rows: Loop, tile: Tile) -> None:
-    """What the end of a tile reads beside its sums (an activation, a mask) comes row by row, a few lines of each, which
-    no prefetcher follows: ask for the next tile's at the end of this one. A gradient through GELU takes 7.8 ms instead
-    of 8.9 then (1024×384 · 384×1536 on Emerald Rapids)."""
-    if found.depth < SHORTEST_BEFORE:
-        return
-    summed = {load.buffer for load in found.operands}
-    stores = [store for store in found.nest.body if isinstance(store, Store)]
-    read = dict.fromkeys(load for store in stores for load in loads(store) if load.buffer not in found.nest.scratch)
-    ahead: dict[Buffer, int] = {}
-    for load in read:
-        step = load.offset.coefficient(rows.var) or 0
-        if load.offset.coefficient(along.var) == 1 and step > 0 and load.buffer.bytes > recipe.target.l1:
-            ahead[load.buffer] = step * tile.rows
-    for buffer, elements in ahead.items():
-        one = Prefetch(recipe.name, buffer.name, elements)
-        if buffer not in summed and one.check(recipe.nest):
-            recipe.do(one)
+        prefetch_panels(recipe, lane, (f"{along.name}.o", *of_blocks, *reversed(around)))
 
 
 def _fuse_parallel(recipe: ScheduleBuilder) -> None:
