@@ -3,6 +3,7 @@
     python benchmarks/core_models.py                     # every described CPU
     python benchmarks/core_models.py znver3 neoverse-v2  # some
     python benchmarks/core_models.py --write             # also the table of docs/targets.md
+    python benchmarks/core_models.py znver3 --rows FILE  # some, added to those that FILE has; with --write all of them
     python benchmarks/core_models.py znver5 --measure    # the same loops timed on this machine (x86-64, gcc)
 
 Needs llvm-mca (Debian: `apt-get install llvm-19`) and OSACA (`pip install osaca`); what is missing is left out. The
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -132,11 +134,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--write", action="store_true", help="write the table of docs/targets.md")
+    parser.add_argument("--rows", type=Path, help="a file that keeps the rows of runs made one after the other")
     parser.add_argument(
         "--measure", action="store_true", help="time the loops here; needs gcc and the CPU that is named"
     )
     asked = parser.parse_args()
-    rows = []
+    rows: list[Row] = []
+    known = [Row(**one) for one in json.loads(asked.rows.read_text())] if asked.rows and asked.rows.exists() else []
     for name in asked.targets or [name for name in TARGETS if name not in SAME_CORES]:
         for nest in NESTS:
             text, operations = hottest_loop(nest, Target.find(name))
@@ -146,6 +150,10 @@ def main() -> int:
             print(f"{name:15} {nest:10} {len(operations):4} {' '.join(told)}  {rows[-1].verdict}", flush=True)
             if asked.measure:
                 print(f"{'':15} {'measured':10} {'':4} {measured(text):8.2f}", flush=True)
+    if asked.rows:
+        found = {(row.target, row.nest): row for row in (*known, *rows)}
+        rows = [found[name, nest] for name in TARGETS for nest in NESTS if (name, nest) in found]
+        asked.rows.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     if asked.write:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
         PAGE.write_text(f"{before}{START}\n{table(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")

@@ -7,11 +7,14 @@ import torch
 from torch import nn
 
 from strop.codegen.registers import register_scratch
-from strop.codegen.unroll_order import by_place
+from strop.codegen.unroll_order import by_place, by_statement
+from strop.core.journal import Journal
 from strop.core.options import Options
+from strop.driver.pipeline import assembly, run_stages
+from strop.loops.calls import Call
 from strop.loops.ir import Nest
 from strop.session import Session
-from strop.target.description import TARGETS
+from strop.target.description import TARGETS, Target
 
 
 def depthwise(size, stride=1, kernel=3, channels=24, target="znver3", **options):
@@ -58,3 +61,27 @@ def test_what_is_read_first_is_used_up_before_the_next_is_read():
         steps = [(at[kh], at[kw]) for at in order if (at[row], at[column]) == sums]
         assert steps == sorted(steps)
     assert store.reduce == "sum" and vector.name.startswith("oc")
+
+
+def products_of_pairs() -> Nest:
+    """As scheduled for a core of wide pipes, which this machine need not be."""
+    layer, x = nn.Linear(512, 512, bias=False).eval(), torch.randn(64, 512)
+    graph = Session(layer, (x,), options=Options(cache=False), threads=1).graph
+    options = Options(cache=False, numerics="exact", pairs=True)
+    stages = run_stages(graph, Target.find("znver5"), options, Journal(), 1)
+    return next(step.nest for step in stages.plan.steps if isinstance(step, Call))
+
+
+def test_statements_that_multiply_sums_are_written_out_one_after_the_other():
+    nest = products_of_pairs()
+    found = [by_statement(one, register_scratch(nest)) for one in innermost(nest)]
+    parts = next(one for one in found if one)
+    assert [len(part.body) for part in parts] == [1, 1, 1, 1]
+    tile = next(one for one in innermost(nest) if one.body == tuple(part.body[0] for part in parts))
+    assert all(part.loops == tile.loops for part in parts)
+    assert not any(by_statement(one, ()) for one in innermost(nest))  # sums in memory would be walked four times
+
+
+def test_wide_pipes_load_an_element_once_for_several_vectors():
+    text = assembly(products_of_pairs(), Target.find("znver5"))
+    assert text.count("{1to16}") < text.count("vbroadcastss") / 4

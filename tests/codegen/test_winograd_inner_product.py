@@ -18,14 +18,15 @@ from strop.target.description import Target
 ALGORITHM = "products of pairs"
 
 
-@pytest.fixture(autouse=True)
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=[False, True], ids=["row by row", "step by step"])
+def always(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Whether they pay depends on the machine; that they are right doesn't."""
 
     def choose(node: Node, target: Target, threads: int) -> WinogradInnerProduct | None:
         if not is_product(node) or sizes_of(node).columns % 16:
             return None
-        return WinogradInnerProduct(2, 7, 32 if sizes_of(node).columns % 32 == 0 else 16, 16)
+        block = 32 if sizes_of(node).columns % 32 == 0 else 16
+        return WinogradInnerProduct(2, 7, block, 16, stepwise=request.param)
 
     monkeypatch.setattr(algorithms, "choose_winograd_inner_product", choose)
 

@@ -45,7 +45,15 @@ def test_large_weights_are_not_read_again_for_every_strip() -> None:
     assert choose_winograd_inner_product(linear(128, 3072, 768), ZEN4, 1) is None
 
 
-@pytest.mark.parametrize("name", [name for name in TARGETS if name != "znver4"])
+@pytest.mark.parametrize("shape", [(128, 768, 3072), (384, 768, 768), (196, 512, 512), (64, 512, 512), (32, 512, 1024)])
+def test_where_pipes_take_whole_vectors_several_share_what_is_read(shape: tuple[int, int, int]) -> None:
+    zen5 = Target.find("znver5")
+    chosen = choose_winograd_inner_product(linear(*shape), zen5, 1)
+    assert chosen is not None and chosen.stepwise and chosen.block > 16
+    assert 2 * 4 * 6 * chosen.depth * chosen.block <= zen5.l1  # weights of a section, and those that are on their way
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name not in ("znver4", "znver5")])
 def test_only_cores_that_add_while_they_multiply_gain(name: str) -> None:
     assert choose_winograd_inner_product(linear(128, 768, 3072), Target.find(name), 1) is None
 

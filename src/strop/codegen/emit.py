@@ -17,7 +17,7 @@ from strop.codegen.lane_indices import LaneIndices
 from strop.codegen.locations import Locations
 from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
 from strop.codegen.thread_team import MEET, meeting
-from strop.codegen.unroll_order import by_place
+from strop.codegen.unroll_order import by_place, by_statement, multiplies_sums, summed_factors
 from strop.core.runtime_table import SCRATCH, SCRATCH_STRIDE, STATUS, TABLE
 from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
 from strop.loops.lowered import require_numbers
@@ -78,7 +78,7 @@ class _Emitter:
         self.access.has_masks = target.has_masks
         self.values = ExpressionEmitter(self.access, self.registers, target.byte_products)
         self.indices.evaluate = self.values.value
-        if target.has_masks:
+        if target.has_masks and not target.broadcasts_apart:
             self.access.apart = _summed_in_pairs(nest)
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
@@ -199,6 +199,10 @@ class _Emitter:
                 self._take(vector, at[vector.var])
                 self._store(store)
             frame.chunk = None
+            return
+        if loops == nest.loops and self.target.broadcasts_apart and (parts := by_statement(nest, self.registers)):
+            for part in parts:
+                self._nest(part, part.loops)
             return
         if mode(loop) == "unroll":
             frame.unrolled[loop.var] = Expanded(loop.extent, frame.scope.depth)
@@ -400,13 +404,7 @@ def _folds(nest: Nest, loop: Loop) -> bool:
 def _summed_in_pairs(nest: Nest) -> frozenset[Buffer]:
     """Scratch that products of pairs read, (a + b)·(c + d): their additions and multiply-adds leave no issue slots
     for separate loads."""
-    factors = [
-        factor
-        for store in nest.stores
-        if store.reduce == "sum" and isinstance(store.value, Apply) and is_product(store.value)
-        for factor in store.value.args
-        if isinstance(factor, Apply) and factor.op in ("add", "sub")
-    ]
+    factors = [factor for store in nest.stores if multiplies_sums(store) for factor in summed_factors(store)]
     terms = [term for factor in factors for term in factor.args if isinstance(term, Load)]
     return frozenset(term.buffer for term in terms if term.buffer.space == "scratch")
 

@@ -3,15 +3,20 @@
 A window that slides over a tile of several rows and columns reads each element for many products. In loop order, more
 elements are live between two uses than there are registers. In the order of their addresses each element is loaded
 once, used for all of its products and then dead, so that only accumulators and weights stay live.
+
+Statements that add products of sums up need more operands each than a product does. Written out statement by statement
+and not element by element, a tile holds those of one statement at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import replace
 from itertools import product
 
+from strop.codegen.expressions import is_product
 from strop.loops.index import Var, index_of
-from strop.loops.ir import Buffer, Load, Loop, Nest, Store, loads
+from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
 
 
 def by_place(
@@ -45,6 +50,30 @@ def by_place(
         return (*(at[var] for var in outer), offset.const)
 
     return store, vectors[0], sorted(found, key=place)
+
+
+def by_statement(nest: Nest, registers: Container[Buffer]) -> list[Nest] | None:
+    """A nest of loops that are all written out, once for each statement, where these are sums in registers and some
+    multiply sums. Every sum adds its products in the same order as before."""
+    if len(nest.body) < 2 or not any(loop.mode == "vector" for loop in nest.loops):
+        return None
+    if any(loop.mode not in ("unroll", "vector") and loop.extent > 1 for loop in nest.loops):
+        return None
+    stores = [item for item in nest.body if isinstance(item, Store) and item.reduce == "sum" and not item.guards]
+    if len(stores) < len(nest.body) or any(store.target not in registers for store in stores):
+        return None
+    return [replace(nest, body=(store,)) for store in stores] if any(map(multiplies_sums, stores)) else None
+
+
+def multiplies_sums(store: Store) -> bool:
+    """Whether a statement adds up (a + b)·(c + d), as products of pairs do."""
+    return store.reduce == "sum" and is_product(store.value) and bool(summed_factors(store))
+
+
+def summed_factors(store: Store) -> list[Apply]:
+    """The factors of a product that are sums or differences; a sign does not count."""
+    assert isinstance(store.value, Apply)
+    return [one for one in store.value.args if isinstance(one, Apply) and one.op in ("add", "sub")]
 
 
 def _along_lines(load: Load, lane: Var, row: Var, steps: list[Var]) -> bool:

@@ -25,9 +25,12 @@ WORTH = 1.05  # times as fast, from which it is taken
 MULTIPLICATIONS, ADDITIONS = 4, 4  # for six terms
 FEWEST_IN_TILE, MOST_ROWS = 4, 14
 MOST_SIXES = 32  # of a section of the sum: the weights of a tile then stay in L1
+L1_WEIGHTS = 0.75  # of L1, for the weights of a section and the next ones, where each is used at full speed
+STEPWISE = 1.25  # times as long scaling takes whose results are written element by element
 SCALING, SCALING_SECTION, SCALING_ROW = 8.0, 15.0, 40.0  # cycles per vector of a row, per section and per row
-ENDS, SECTION_ENDS = 6.0, 4.0  # cycles per vector of results, and per one of a section's
+ENDS, SECTION_ENDS = 3.0, 2.0  # cycles per pass over a vector of results, and over one of a section's
 TILE = 20.0  # cycles per tile: its last products are waited for
+FIRST_TERMS = 40.0  # more, where operations at full speed do not hide that a tile's first terms come from L2
 WAITING = 0.3  # of the time that scaled rows take to come from where they are held
 MORE_STRIPS = 2  # than rows that fill an eighth of L2 make
 HANDED_ON = 2.0  # bytes per cycle of rows that another core has scaled
@@ -36,16 +39,17 @@ HANDED_ON = 2.0  # bytes per cycle of rows that another core has scaled
 @dataclass(frozen=True)
 class WinogradInnerProduct:
     """`strip` times `rows` rows are scaled at a time, once for each of `shares` equal parts of the columns; `rows` of
-    them, `block` columns and `depth` sixes of terms make a tile."""
+    them, `block` columns and `depth` sixes of terms make a tile; scaled rows lie `stepwise` as tiles read them."""
 
     strip: int
     rows: int
     block: int
     depth: int
     shares: int = 1
+    stepwise: bool = False
 
     def __call__(self, c: Context) -> Sequence[Nest]:
-        return winograd_inner_product(c, self.strip, self.rows, self.block, self.depth, self.shares)
+        return winograd_inner_product(c, self.strip, self.rows, self.block, self.depth, self.shares, self.stepwise)
 
     def __str__(self) -> str:
         tiles = f"tiles of {self.rows} rows and {self.block} columns, {PARTS * self.depth} terms each"
@@ -70,12 +74,15 @@ def choose_winograd_inner_product(
 
 def _candidates(sizes: Sizes, lanes: int, target: Target, threads: int) -> Iterator[WinogradInnerProduct]:
     """Tiles that fit the registers, in as few strips as L2 allows, or a few more where threads share them."""
-    sections = -(-sizes.depth // (PARTS * MOST_SIXES))
-    depth = -(-sizes.depth // (PARTS * sections))
-    held = 4 * PARTS * depth * sections
     for vectors in (1, 2, 3):
         if sizes.columns % (vectors * lanes):
             continue
+        most = MOST_SIXES
+        if target.broadcasts_apart:
+            most = min(most, int(L1_WEIGHTS * target.l1 / (2 * PARTS * vectors * target.vector_bytes)))
+        sections = -(-sizes.depth // (PARTS * most))
+        depth = -(-sizes.depth // (PARTS * sections))
+        held = 4 * PARTS * depth * sections
         for rows in range(FEWEST_IN_TILE, MOST_ROWS + 1):
             if rows * vectors + PARTS * vectors + 2 > target.vector_registers:
                 break
@@ -89,7 +96,7 @@ def _candidates(sizes: Sizes, lanes: int, target: Target, threads: int) -> Itera
                     continue
                 for shares in range(1, threads + 1):
                     if sizes.columns % (shares * vectors * lanes) == 0:
-                        yield WinogradInnerProduct(strip, rows, vectors * lanes, depth, shares)
+                        yield WinogradInnerProduct(strip, rows, vectors * lanes, depth, shares, target.broadcasts_apart)
 
 
 def _cycles(one: WinogradInnerProduct, sizes: Sizes, lanes: int, target: Target, threads: int) -> float:
@@ -105,10 +112,14 @@ def _cycles(one: WinogradInnerProduct, sizes: Sizes, lanes: int, target: Target,
     steps = rows / one.rows * sizes.columns / one.block * one.depth * sections
     weights = 4 * terms * sizes.columns
     share = weights / one.shares
-    again = max(pieces / threads - 1, 0) * share / target.bandwidth[3] if weights > target.l2 // 2 else 0.0
+    held = 2 if weights <= target.l3_ours else 3
+    again = max(pieces / threads - 1, 0) * share / target.bandwidth[held] if weights > target.l2 // 2 else 0.0
     tiles = rows / one.rows * sizes.columns / one.block * sections
-    ends = TILE * tiles + rows * vectors * (ENDS + (SECTION_ENDS * (sections + 1) if sections > 1 else 0))
-    row = SCALING * PARTS * -(-one.depth // lanes) * sections + SCALING_SECTION * sections + SCALING_ROW
+    passes = max(target.vector_bits / target.ports.pipe_bits, 1)
+    per_vector = passes * (ENDS + (SECTION_ENDS * (sections + 1) if sections > 1 else 0))
+    ends = (TILE + (FIRST_TERMS if one.stepwise else 0.0)) * tiles + rows * vectors * per_vector
+    scaling = SCALING * (STEPWISE if one.stepwise else 1.0)
+    row = scaling * PARTS * -(-one.depth // lanes) * sections + SCALING_SECTION * sections + SCALING_ROW
     products, scaling = steps * step / EFFICIENCY_PAIRS + again + ends, one.shares * rows * row
     products = max(products, (1 if pieces == 1 else threads / one.shares) * _fetching(sizes, target))
     if pieces > 1:
@@ -126,11 +137,13 @@ def _fetching(sizes: Sizes, target: Target) -> float:
 
 
 def _step(rows: int, vectors: int, target: Target) -> float:
-    """Cycles of a step of a tile, six terms of the sum. Instructions read the elements of rows that they use."""
+    """Cycles of a step of a tile, six terms of the sum. Instructions read the elements of rows that they use, or share
+    what one of its own has read."""
     tile, ports, bits = rows * vectors, target.ports, target.vector_bits
     fma, add, load = (ports.use(kind, bits) for kind in ("fma", "add", "load"))
     multiplying = MULTIPLICATIONS * tile / target.fma_per_cycle
     adding = ADDITIONS * tile * max(bits / ports.pipe_bits, 1) / len(add.ports)
     arithmetic = max(multiplying, adding) if not set(fma.ports) & set(add.ports) else multiplying + adding
-    loads = (PARTS * tile + PARTS * vectors * max(bits / ports.load_bits, 1)) / len(load.ports)
+    elements = rows if target.broadcasts_apart else tile
+    loads = PARTS * (elements + vectors * max(bits / ports.load_bits, 1)) / len(load.ports)
     return max(arithmetic, loads)

@@ -114,6 +114,12 @@ class Target:
         return self.has("avx512vl")
 
     @property
+    def broadcasts_apart(self) -> bool:
+        """Whether an element that several vectors are combined with is better loaded by an instruction of its own than
+        by each of those: pipes that take whole vectors leave no turns of the load ports for reading it twice."""
+        return self.has_masks and self.ports.pipe_bits >= self.vector_bits
+
+    @property
     def byte_products(self) -> str:
         """How it multiplies bytes: four products at once into 32 bits (`vnni`, `usdot`: unsigned by signed bytes;
         `sdot`: signed ones), products of pairs of 16 bits (`pairs`), or not at all."""

@@ -25,14 +25,15 @@ PLAIN |= {"padding": ((0, 0), (0, 0))}
     depth=st.integers(1, 4),
     shares=st.integers(1, 3),
     bias=st.booleans(),
+    stepwise=st.booleans(),
 )
-def test_equals_the_direct_product(rows, terms, blocks, block, strip, tile, depth, shares, bias):
+def test_equals_the_direct_product(rows, terms, blocks, block, strip, tile, depth, shares, bias, stepwise):
     columns = shares * blocks * block
     inputs = [torch.randn(1, rows, terms), torch.randn(columns, terms)] + [torch.randn(columns)] * bias
     expected = F.linear(*inputs)
 
     def lowered(c):
-        return winograd_inner_product(c, strip, tile, block, depth, shares)
+        return winograd_inner_product(c, strip, tile, block, depth, shares, stepwise)
 
     (result,) = execute(lowered, "linear", inputs, [("f32", expected.shape)], {})
     assert torch.allclose(torch.as_tensor(result), expected, atol=1e-5, rtol=1e-5)

@@ -40,11 +40,14 @@ PLUS, MINUS, ALONE = (0, 1), (3, 4), (2, 5)
 EXPONENTS = {"f32": "i32", "f64": "i64"}
 
 
-def winograd_inner_product(c: Context, strip: int, rows: int, block: int, depth: int, shares: int = 1) -> list[Nest]:
+def winograd_inner_product(
+    c: Context, strip: int, rows: int, block: int, depth: int, shares: int = 1, stepwise: bool = False
+) -> list[Nest]:
     """The nests. `strip` times `rows` rows are scaled at a time, once for each of `shares` equal parts of the columns;
-    `rows` of them, `block` columns and `depth` sixes of terms make a tile."""
+    `rows` of them, `block` columns and `depth` sixes of terms make a tile. Scaled rows lie one after the other, or with
+    `stepwise` as a tile reads them, step by step, which prefetchers follow and scaling writes element by element."""
     sizes = sizes_of(c.node)
-    plan = _InnerProduct(c, sizes, strip, rows, block, min(depth, sizes.depth), shares)
+    plan = _InnerProduct(c, sizes, strip, rows, block, min(depth, sizes.depth), shares, stepwise)
     weights = c.temporary("u", c.dtype, (plan.blocks, plan.sections, plan.depth, PARTS, block))
     size = c.temporary("size", c.dtype, (plan.sizes.columns,))
     over = c.temporary("over", c.dtype, (plan.sections, plan.sizes.columns))
@@ -60,6 +63,7 @@ class _InnerProduct:
     block: int
     depth: int
     shares: int
+    stepwise: bool
 
     @property
     def strips(self) -> int:
@@ -78,6 +82,17 @@ class _InnerProduct:
     @property
     def blocks(self) -> int:
         return self.sizes.columns // self.block
+
+    @property
+    def scaled(self) -> tuple[int, ...]:
+        """The shape of scaled rows."""
+        steps = (self.depth, PARTS, self.rows) if self.stepwise else (self.rows, PARTS, self.depth)
+        return self.strip, self.sections, *steps
+
+    def place(self, tile: Index, section: Index, row: Index, part: int, step: Index) -> tuple[Index, ...]:
+        """Where a term of a scaled row lies."""
+        inside = (step, index_of(part), row) if self.stepwise else (row, index_of(part), step)
+        return tile, section, *inside
 
     @property
     def short(self) -> list[int]:
@@ -115,7 +130,7 @@ def _scale_rows(plan: _InnerProduct, s: Index, target: Buffer, size: Buffer, ove
         return c.read(0, *row_place(c.node, here, k, read=True))
 
     def place(section: Index, j: Index, part: int) -> Cell:
-        return Cell(target, (as_index(f), section, as_index(p), index_of(part), j))
+        return Cell(target, plan.place(as_index(f), section, as_index(p), part, j))
 
     def too_much(section: Index) -> Cell:
         return Cell(over, (row, section))
@@ -139,7 +154,7 @@ class _Products:
         self.s, self.ob = parallel("s", plan.strips * plan.shares), parallel("ob", plan.blocks // plan.shares)
         share, self.strip = as_index(self.s) // plan.strips, as_index(self.s) % plan.strips
         self.at = share * (plan.blocks // plan.shares) + as_index(self.ob)
-        self.v = c.scratch("v", c.dtype, (plan.strip, plan.sections, plan.rows, PARTS, plan.depth))
+        self.v = c.scratch("v", c.dtype, plan.scaled)
         self.row_size = c.scratch("rs", c.dtype, (plan.together,))
         self.row_over = c.scratch("ro", c.dtype, (plan.together, plan.sections))
         self.acc = c.scratch("acc", c.dtype)
@@ -176,8 +191,10 @@ class _Products:
 
     def _sum(self, g: Loop, q: Loop, oi: Loop, section: Index) -> tuple[Store, Nest]:
         t = reducing("t", self.plan.depth)
-        row, column = (as_index(g), section, as_index(q)), (self.at, section, as_index(t))
-        x = [Load(self.v, (*row, index_of(part), as_index(t))) for part in range(PARTS)]
+        column = (self.at, section, as_index(t))
+        x = [
+            Load(self.v, self.plan.place(as_index(g), section, as_index(q), part, as_index(t))) for part in range(PARTS)
+        ]
         w = [Load(self.weights, (*column, index_of(part), as_index(oi))) for part in range(PARTS)]
         too_much = (
             Load(self.over, (section, self._column(oi))),
