@@ -131,6 +131,8 @@ NETWORKS: dict[str, Callable[[], Training]] = {each.__name__: each for each in _
 def network(name: str, seed: int = 0) -> Training:
     """One of these networks, or of those beside them."""
     from training_networks_more import MORE_NETWORKS
+    from training_networks_others import OTHER_NETWORKS
+    from training_networks_sequences import SEQUENCE_NETWORKS
 
     torch.manual_seed(seed)
-    return {**NETWORKS, **MORE_NETWORKS}[name]()
+    return {**NETWORKS, **MORE_NETWORKS, **OTHER_NETWORKS, **SEQUENCE_NETWORKS}[name]()

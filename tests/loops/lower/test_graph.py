@@ -162,3 +162,38 @@ def test_names_are_unique_and_stable():
     assert len(set(buffers)) == len(buffers)
     assert str(lowered(both, inputs=(x,))) == str(program)
     np.testing.assert_array_equal(values(program, x=X)[0], np.concatenate([X, X]))
+
+
+def shuffled_convolution(groups: int) -> tuple[Lowered, np.ndarray, np.ndarray, np.ndarray]:
+    """A 1×1 convolution in groups of channels that were shuffled before, and what it is to give."""
+    images = source("images", shape=(2, 6, 3, 3))
+    weight = source("weight", shape=(6, 6 // groups, 1, 1), op="param")
+    apart = node("reshape", images, shape=(2, 2, 3, 3, 3), name="apart")
+    turned = node("permute", apart, shape=(2, 3, 2, 3, 3), dims=(0, 2, 1, 3, 4))
+    shuffled = node("reshape", turned, shape=(2, 6, 3, 3), name="shuffled")
+    edges, kernel = ((0, 0), (0, 0)), (1, 1)
+    conv = node(
+        "conv", shuffled, weight, shape=(2, 6, 3, 3), groups=groups, stride=kernel, dilation=kernel, padding=edges,
+        transposed=False, output_padding=(0, 0), kernel=kernel,
+    )  # fmt: skip
+    program = lower(Graph((images,), (weight,), (conv,)))
+    random = np.random.default_rng(0)
+    x = random.standard_normal((2, 6, 3, 3)).astype(np.float32)
+    w = random.standard_normal(weight.shape).astype(np.float32)
+    seen = x.reshape(2, 2, 3, 3, 3).swapaxes(1, 2).reshape(2, groups, 6 // groups, 3, 3)
+    wanted = np.einsum("ngihw,goi->ngohw", seen, w.reshape(groups, 6 // groups, 6 // groups)).reshape(x.shape)
+    return program, x, w, wanted
+
+
+def test_channels_that_a_view_shuffles_are_copied_for_a_convolution_in_groups():
+    program, x, w, wanted = shuffled_convolution(groups=2)
+    copy, conv = program.nests
+    assert isinstance(copy, Nest) and isinstance(conv, Nest) and copy.writes[0] in conv.reads
+    np.testing.assert_allclose(values(program, images=x, weight=w)[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_channels_that_a_view_shuffles_are_read_in_place_where_there_are_no_groups():
+    for groups in (1, 6):
+        program, x, w, wanted = shuffled_convolution(groups)
+        assert len(program.nests) == 1
+        np.testing.assert_allclose(values(program, images=x, weight=w)[0], wanted, rtol=1e-5, atol=1e-5)

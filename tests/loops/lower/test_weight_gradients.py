@@ -61,8 +61,14 @@ def test_images_are_divided_first_and_then_rows_of_one(monkeypatch):
         assert names[0][1][:2] == wanted
 
 
-def test_images_that_are_small_beside_the_filters_are_summed_up_in_one_go():
-    assert len(nests_and_result(gradient_node(x=(4, 16, 6, 6), out=16))) == 1
+def test_images_that_are_small_beside_the_filters_are_one_part():
+    parts, turned = nests_and_result(gradient_node(x=(4, 16, 6, 6), out=16))
+    assert parts == ("parts", (1, 1, 3, 3, 16, 16)) and turned == ("conv_weight_grad", (16, 16, 3, 3))
+
+
+def test_filters_of_one_tap_lie_as_they_are_summed_up():
+    node = gradient_node(x=(4, 16, 6, 6), out=16, kernel=(1, 1), padding=((0, 0), (0, 0)))
+    assert len(nests_and_result(node)) == 1
 
 
 def test_a_prime_number_of_rows_is_not_taken_apart_into_single_ones(monkeypatch):

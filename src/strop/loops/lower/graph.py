@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from strop.core.dtypes import STORED
@@ -149,7 +150,7 @@ class _Lowering:
             self.steps.append(LibraryCall(node, inputs, results, self.library[node]))
             return
         named = node if results[0].name == node.name else replace(node, name=_stem(results[0], node))
-        reads = [self._reads[used] for used in node.inputs]
+        reads = [self._read_by(node, used) for used in node.inputs]
         algorithm = self.algorithms.get(node, LOWERINGS[node.op])
         key = (node, algorithm, results, tuple(map(self._read_of, node.inputs)))
         if key not in self.known:
@@ -160,6 +161,13 @@ class _Lowering:
         nests, constants = self.known[key]
         self.steps += nests
         self.constants.update(constants)
+
+    def _read_by(self, node: Node, used: Node) -> Read:
+        """How a node reads a value: a copy of it where a grouped convolution would have no even steps through a view,
+        as of shuffled channels."""
+        if used in self.buffers or not _in_groups(node, used) or _is_even(self._reads[used], used):
+            return self._reads[used]
+        return partial(_loaded, self.materialise(used))
 
     def _read_of(self, node: Node) -> object:
         """What reading a value depends on: a buffer, or the value that a view shows."""
@@ -241,6 +249,25 @@ def _named(node: Node) -> Iterator[None]:
         yield
     except UnknownExtent as undecided:
         raise undecided.within(f"%{node.name}: the lowering of `{node.op}`", node.origin) from None
+
+
+def _loaded(buffer: Buffer, *index: Index) -> Expr:
+    return Load(buffer, index)
+
+
+def _in_groups(node: Node, used: Node) -> bool:
+    """Whether a node reads some image group of channels by group of channels."""
+    if node.op not in ("conv", "conv_weight_grad") or used not in node.inputs[: 1 if node.op == "conv" else 2]:
+        return False
+    return bool(1 < node.attrs["groups"] < node.inputs[0].shape[1])
+
+
+def _is_even(read: Read, node: Node) -> bool:
+    """Whether a step from channel to channel is the same everywhere."""
+    channel = Var("channel", node.shape[1])
+    others = [index_of(Var(f"d{i}", extent)) for i, extent in enumerate(node.shape)]
+    found = read(others[0], index_of(channel), *others[2:])
+    return not isinstance(found, Load) or found.offset.coefficient(channel) is not None
 
 
 def _reaches_out(node: Node) -> bool:

@@ -5,8 +5,10 @@
         acc[] += x[n, ic, 2·oh + kh - 1, 2·ow + kw - 1] * dy[n, oc, oh, ow]
       w[oc, ic, kh, kw] = acc[]
 
-Every few filters read all images once more. Where L2 may not hold these, sums over some of them, or over some rows of
-one, come first, and then the sum of those. Threads share the images as they do where images are made.
+Filters lie with their taps innermost, so that lanes of channels would be written one by one: the sums are made with
+channels innermost, and turned as a whole. Every few filters read all images once more. Where L2 may not hold these,
+sums over some of them, or over some rows of one, come first, and then the sum of those. Threads share the images as
+they do where images are made.
 
     parallel n in 8, block in 1, kh in 4, kw in 4, oc in 64, ic in 32:
       reduce image in 2, oh in 16, ow in 16:
@@ -90,18 +92,21 @@ class _ImageParts:
 
 
 def _parts(node: Node) -> _ImageParts | None:
-    """How images are divided; None where they are small beside the filters."""
+    """How images are divided: all in one part where they are small beside the filters. None for filters of one tap that
+    are summed up in one go."""
     x, dy = (one.shape for one in node.inputs)
     if not all(isinstance(extent, int) for extent in (*x, *dy)):
         return None
+    whole = _ImageParts(x[0], dy[2]) if prod(node.shape[2:]) > 1 else None
     item = SIZES[node.types[0].dtype]
     least = max(PART_BYTES, SHARE * prod(node.shape) * item)
     image = (prod(x[1:]) + prod(dy[1:])) * item
     if x[0] * image < 2 * least:
-        return None
+        return whole
     images = _divisor(x[0], least // image)
     rows = _divisor(dy[2], least * dy[2] // image) if images == 1 else dy[2]
-    return _ImageParts(images, rows) if (images, rows) != (x[0], dy[2]) else None
+    parts = _ImageParts(images, rows)
+    return parts if parts != _ImageParts(x[0], dy[2]) else whole
 
 
 def _divisor(extent: int, wanted: int) -> int:
