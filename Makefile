@@ -154,7 +154,8 @@ $(VENV)/.bench: $(VENV)/.base
 $(TF)/.test: constraints.txt pyproject.toml
 	test -x $(TF)/bin/python || $(PYTHON) -m venv $(TF)
 	$(TF)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -e .
-	$(TF)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt tensorflow-cpu pytest hypothesis
+	$(TF)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt tensorflow-cpu pytest hypothesis \
+	    tensorflow-probability tf-keras typeguard attrs
 	touch $@
 
 clean:

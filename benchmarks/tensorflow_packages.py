@@ -44,6 +44,20 @@ PACKAGES = {
     "kgcnn": "4.0.2",
     "tensorflow-model-optimization": "0.8.1",
     "tf-models-official": "2.20.0",
+    "tensorflow-probability": "0.25.0",
+    "sionna": "0.19.2",
+    "gpflow": "2.11.2",
+    "zfit": "0.28.0",
+    "tf-keras": "2.21.0",
+    "tensorflow-mri": "0.1.0a2",
+    "tensorflow-gan": "2.1.0",
+    "tensorflow-lattice": "2.1.1",
+    "tensorflow-similarity": "0.17.1",
+    "trfl": "1.2.0",
+    "edward2": "0.0.2",
+    "ddsp": "3.7.0",
+    "tf2crf": "0.1.33",
+    "deepxde": "1.15.0",
 }
 
 

@@ -1,48 +1,47 @@
 """Code that nobody here wrote: functions of PyPI packages that the scan calls safe, run in eager mode and as graphs.
 
-A package is unpacked, not installed: what it imports and is not here is replaced by stand-ins that do nothing, and a
-module that does not come up like that is counted as such. Arguments are made from what the scan knows of parameters:
-dtypes and shapes of tensors, constants, defaults. Where shapes are not known, some are tried until the function runs in
-eager mode. Then it is called three times, with other values each time and other shapes at the end, and as a
-`tf.function` with the same arguments; results with their types must be the same.
+A package is unpacked, not installed (`tf_stand_ins.py`); a module that does not come up like that is counted as such.
+Arguments are made from what the scan knows of parameters (`tf_arguments.py`); where it does not know enough, some are
+tried until the function runs in eager mode. Then it is called three times, with other values each time and other shapes
+at the end, and as a `tf.function` with the same arguments; results with their types must be the same.
+
+They run in a process of their own, with a limit on the time of each: TensorFlow ends the process where one of its own
+checks fails. Then that is one function that was not run, or, once its eager calls were over, one that is different, and
+a new process goes on with the next.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.abc
-import importlib.machinery
 import io
-import itertools
-import os
+import multiprocessing
 import signal
-import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
+from source.hybridize.tf_arguments import Candidate, calls, known
+from source.hybridize.tf_stand_ins import standing_in
 from source.hybridize.tf_truth import same, typed
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret.effects import Effects
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.queries import ParameterFacts
-from strop.source.interpret.values import Const, Tensor, Tuple, Value
 from strop.source.project.files import find, read_bytes
 from strop.source.project.modules import Project
 from strop.source.project.units import units
 from strop.source.scan import judge_function
 
-SHAPES: tuple[tuple[int, ...], ...] = ((3, 4), (4,), (4, 4), (2, 3, 4), (), (2, 4, 4, 3), (3, 1), (3,), (2, 3, 3))
-DTYPES = ("float32", "float64", "int32", "bool")
-SECONDS = 30  #: of the processor, for one call
+SECONDS = 20  #: of the processor, for one call
+LIMIT = 180.0  #: seconds by the clock, for one function
+#: what became of a function: why it was not run, or how it differs; neither where it was run and is the same
+Outcome = tuple[str, str]
 
 
 @dataclass
@@ -59,13 +58,6 @@ class Tally:
 
     def row(self) -> dict[str, Any]:
         return {**vars(self), "not_run": dict(self.not_run)}
-
-
-@dataclass(frozen=True)
-class Candidate:
-    module: str
-    function: str
-    parameters: tuple[tuple[str, str, Any], ...]  #: name, kind, what is known
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -92,76 +84,96 @@ def candidates(folder: Path, tally: Tally) -> Iterator[Candidate]:
             tally.safe += 1
             relative = Path(code.module.file).resolve().relative_to(folder.resolve()).with_suffix("")
             parts = [part for part in relative.parts if part != "__init__"]
-            known = tuple((p.name, p.kind, _known(p)) for p in own_parameters(program, id).values())
-            yield Candidate(".".join(parts), code.name, known)
+            parameters = tuple((p.name, p.kind, known(p)) for p in own_parameters(program, id).values())
+            yield Candidate(".".join(parts), code.name, parameters)
         program.release()
-
-
-def _known(parameter: ParameterFacts) -> Any:
-    """What to pass: ("tensor", dtypes, shapes), ("value", constant), or None for the default or for nothing known."""
-    value = parameter.hint if parameter.hint is not None and not parameter.called else parameter.value
-    return _argument(value) if parameter.given or parameter.default is None else None
-
-
-def _argument(value: Value) -> Any:
-    for atom in value.atoms:
-        if isinstance(atom, Tensor):
-            return "tensor", atom.dtype, atom.shape
-        if isinstance(atom, Const):
-            return "value", atom.constant
-        if isinstance(atom, Tuple):
-            return "tuple", [_argument(item) for item in atom.items]
-        if atom.is_object and getattr(atom, "kind", "") == "list":
-            return "list", _argument(atom.contents())
-    return None
 
 
 def examine(folder: Path, tally: Tally) -> None:
     """Run everything that is called safe in one unpacked package."""
-    found = list(candidates(folder, tally))
+    left = list(candidates(folder, tally))
+    while left:
+        left = left[_examined_by_one_process(folder, left, tally) :]
+
+
+def _examined_by_one_process(folder: Path, found: list[Candidate], tally: Tally) -> int:
+    """How many functions a process came to: all of them, or up to the one that ended it."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    ours, theirs = processes.Pipe(duplex=False)
+    process = processes.Process(target=_answer, args=(folder, found, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    done, lives = 0, True
+    while lives and done < len(found):
+        (not_run, different), lives = _told(ours, process)
+        candidate = found[done]
+        done += 1
+        if not_run:
+            tally.not_run[not_run] += 1
+            continue
+        tally.run += 1
+        if different:
+            tally.different.append(f"{candidate.module}:{candidate.function}: {different}")
+    process.kill()
+    process.join()
+    return done
+
+
+def _told(ours: Connection, process: Any) -> tuple[Outcome, bool]:
+    """What a process says of its next function, or what its end says; and whether it lives."""
+    eager_is_over = False
+    try:
+        while ours.poll(LIMIT):
+            told = ours.recv()
+            if told is not None:
+                return told, True
+            eager_is_over = True
+    except EOFError:
+        process.join()
+        how = f"TensorFlow ends the process (signal {-process.exitcode})"
+        return (("", f"as a graph, {how}") if eager_is_over else (how, "")), False
+    return ("it takes too long", ""), False
+
+
+def _answer(folder: Path, found: list[Candidate], theirs: Connection) -> None:
     with standing_in(folder):
         for candidate in found:
-            function = _resolved(candidate, tally)
             try:
-                if function is not None:
-                    _compare(candidate, function, tally)
+                theirs.send(_examined(candidate, theirs))
             except _Late:
-                tally.not_run["it takes too long"] += 1
+                theirs.send(("it takes too long", ""))
 
 
-def _resolved(candidate: Candidate, tally: Tally) -> Any:
+def _examined(candidate: Candidate, theirs: Connection) -> Outcome:
     try:
         with _quietly():
-            found: Any = importlib.import_module(candidate.module)
-        owner = None
-        for part in candidate.function.split("."):
-            owner, found = found, getattr(found, part)
-        if isinstance(owner, type) and not isinstance(
-            owner.__dict__.get(candidate.function.rpartition(".")[2]), staticmethod
-        ):
-            return getattr(owner(), candidate.function.rpartition(".")[2])
-        return found
-    except BaseException as error:
-        why = (
-            "a function in a function" if isinstance(error, AttributeError) else "its module or object does not come up"
-        )
-        tally.not_run[why] += 1
-        return None
-
-
-def _compare(candidate: Candidate, function: Any, tally: Tally) -> None:
-    calls = _calls(candidate, function)
-    if calls is None:
-        tally.not_run["no arguments were found that it takes"] += 1
-        return
+            function = _resolved(candidate)
+    except AttributeError:
+        return "a function in a function, or an object that has no such attribute", ""
+    except BaseException:
+        return "its module or object does not come up", ""
+    given = calls(candidate, lambda args, kwargs: not isinstance(_outcome(function, args, kwargs), str))
+    if given is None:
+        return "no arguments were found that it takes", ""
+    theirs.send(None)
     graph = tf.function(function)
-    for args, kwargs in calls:
+    for args, kwargs in given:
         eager = _outcome(function, args, kwargs)
         if not same(eager, made := _outcome(graph, args, kwargs)) and not _only_rounding(function, graph, args, kwargs):
-            tally.run += 1
-            tally.different.append(f"{candidate.module}:{candidate.function}: {eager!r:.300} became {made!r:.300}")
-            return
-    tally.run += 1
+            return "", f"{eager!r:.300} became {made!r:.300}"
+    return "", ""
+
+
+def _resolved(candidate: Candidate) -> Any:
+    found: Any = importlib.import_module(candidate.module)
+    owner = None
+    for part in candidate.function.split("."):
+        owner, found = found, getattr(found, part)
+    name = candidate.function.rpartition(".")[2]
+    if isinstance(owner, type) and not isinstance(owner.__dict__.get(name), (staticmethod, classmethod)):
+        return getattr(owner(), name)
+    return found
 
 
 def _only_rounding(function: Any, graph: Any, args: Any, kwargs: Any) -> bool:
@@ -183,66 +195,6 @@ def _outcome(function: Any, args: Any, kwargs: Any) -> Any:
         return f"fails: {type(error).__name__}"
 
 
-def _calls(candidate: Candidate, function: Any) -> list[tuple[list[Any], dict[str, Any]]] | None:
-    """Three calls that work in eager mode: two of one shape, the last of another."""
-    working: list[tuple[list[Any], dict[str, Any]]] = []
-    for dtype, shape in itertools.product(DTYPES, SHAPES):
-        arguments = _arguments(candidate, dtype, shape, len(working))
-        if arguments is None:
-            return None
-        if str(_outcome(function, *arguments)).startswith("fails"):
-            continue
-        working.append(arguments)
-        if len(working) == 1:
-            again = _arguments(candidate, dtype, shape, 1)
-            assert again is not None
-            working.append(again)
-        if len(working) == 3:
-            return working
-    return [*working, working[0]][:3] if working else None
-
-
-def _arguments(candidate: Candidate, dtype: str, shape: tuple[int, ...], seed: int) -> Any:
-    random = np.random.default_rng(seed)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for name, kind, known in candidate.parameters:
-        if known is None:
-            if kind in ("normal", "positional") and not kwargs:
-                return (args, kwargs) if _has_defaults(candidate, name) else None
-            continue
-        value = _made(known, dtype, shape, random)
-        if kind in ("normal", "positional"):
-            args.append(value)
-        elif kind == "keyword":
-            kwargs[name] = value
-    return args, kwargs
-
-
-def _has_defaults(candidate: Candidate, name: str) -> bool:
-    """From here on nothing is known, and nothing is passed: the call shows whether there are defaults."""
-    return any(other == name for other, _, _ in candidate.parameters)
-
-
-def _made(known: Any, dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Any:
-    if known is None:
-        return None
-    if known[0] == "value":
-        return known[1]
-    if known[0] == "tuple":
-        return tuple(_made(item, dtype, shape, random) for item in known[1])
-    if known[0] == "list":
-        return [_made(known[1], dtype, shape, random) for _ in range(2)]
-    own, dims = known[1] or dtype, shape if known[2] is None else tuple(3 if d is None else d for d in known[2])
-    if own == "string":
-        return tf.constant(["a"] * int(np.prod(dims)), shape=dims)
-    if own == "bool":
-        return tf.constant(random.integers(0, 2, dims).astype(bool))
-    if own.startswith(("int", "uint")):
-        return tf.constant(random.integers(0, 3, dims), own)
-    return tf.cast(tf.constant(random.uniform(0.1, 0.9, dims)), own)
-
-
 class _Late(BaseException):
     """The time for one call is over; not an `Exception`, which the code that runs may catch."""
 
@@ -262,89 +214,3 @@ def _quietly() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, old)
-
-
-# -- stand-ins for what a package imports and is not installed ---------------------------------------------------------
-
-
-class _Nothing(type):
-    """Takes every attribute, call, base class and decorator."""
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") and name not in ("__version__",):
-            raise AttributeError(name)
-        return "0.0" if name == "__version__" else StandIn
-
-    def __iter__(cls) -> Iterator[Any]:
-        return iter(())
-
-
-class StandIn(metaclass=_Nothing):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else self
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return StandIn()
-
-
-class _Module(ModuleType):
-    __path__: ClassVar[list[str]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__version__":
-            raise AttributeError(name)
-        return "99.0" if name == "__version__" else StandIn
-
-
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def __init__(self, own: set[str]) -> None:
-        self.own = own
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        top = name.partition(".")[0]
-        if top in self.own or top in ("tensorflow", "numpy") or top in sys.stdlib_module_names:
-            return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec: Any) -> ModuleType:
-        return _Module(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
-
-
-class _Protocols(_Finder):
-    """Modules that protobuf generated: the package's own would need its own version of protobuf."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name.endswith("_pb2") and name.partition(".")[0] in self.own:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-
-@contextlib.contextmanager
-def standing_in(folder: Path) -> Iterator[None]:
-    """The package can be imported; modules that are missing do nothing."""
-    before, path = set(sys.modules), list(sys.path)
-    own = {entry.stem for entry in folder.iterdir()}
-    finder = _Finder(own)
-    sys.path.insert(0, str(folder))
-    protocols = _Protocols(own)
-    sys.meta_path.insert(0, protocols)
-    sys.meta_path.append(finder)
-    here = Path.cwd()
-    try:
-        yield
-    finally:
-        os.chdir(here)
-        sys.meta_path.remove(finder)
-        sys.meta_path.remove(protocols)
-        sys.path[:] = path
-        for name in set(sys.modules) - before:
-            if name.partition(".")[0] in own:
-                del sys.modules[name]

@@ -1,0 +1,141 @@
+"""Arguments for functions of which the scan knows a part: dtypes and shapes of tensors, constants, defaults.
+
+What is not known is tried: first all unknown tensors of one dtype and shape, then a shape for each, then numbers where
+nothing is known of a parameter at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from strop.source.interpret.queries import ParameterFacts
+from strop.source.interpret.values import Const, Tensor, Tuple, Value
+
+SHAPES: tuple[tuple[int, ...], ...] = ((3, 4), (4,), (4, 4), (2, 3, 4), (), (2, 4, 4, 3), (3, 1), (3,), (2, 3, 3))
+DTYPES = ("float32", "float64", "int32", "bool")
+_TRIES = 120  #: of shapes and numbers for each parameter by itself
+_PLAIN = (2, 1, 0.5, 3, True, 0)  #: for a parameter of which nothing is known
+
+Arguments = tuple[list[Any], dict[str, Any]]
+#: what an unknown tensor, or something unknown, becomes
+Choice = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    module: str
+    function: str
+    parameters: tuple[tuple[str, str, Any], ...]  #: name, kind, what is known
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What is passed for a parameter with a default of which nothing is known: nothing."""
+
+
+def known(parameter: ParameterFacts) -> Any:
+    """What to pass: ("tensor", dtype, shape), ("value", constant); `Missing` for the default, None for nothing known."""
+    value = parameter.hint if parameter.hint is not None and not parameter.called else parameter.value
+    if not parameter.given and parameter.default is not None:
+        return Missing()
+    return _argument(value)
+
+
+def _argument(value: Value) -> Any:
+    for atom in value.atoms:
+        if isinstance(atom, Tensor):
+            return "tensor", atom.dtype, atom.shape
+        if isinstance(atom, Const):
+            return "value", atom.constant
+        if isinstance(atom, Tuple):
+            return "tuple", [_argument(item) for item in atom.items]
+        if atom.is_object and getattr(atom, "kind", "") == "list":
+            return "list", _argument(atom.contents())
+    return None
+
+
+def calls(candidate: Candidate, works: Callable[[list[Any], dict[str, Any]], bool]) -> list[Arguments] | None:
+    """Three calls that work in eager mode: two of one shape, the last of another if there is one."""
+    found: list[Arguments] = []
+    for make in _choices():
+        arguments = _arguments(candidate, make(len(found)))
+        if not works(*arguments):
+            continue
+        found.append(arguments)
+        if len(found) == 1:
+            found.append(_arguments(candidate, make(1)))
+        if len(found) == 3:
+            return found
+    return [*found, found[0]][:3] if found else None
+
+
+def _choices() -> Iterator[Callable[[int], _Made]]:
+    """Ways to make arguments; each takes the seed of the values."""
+    for dtype, shape in itertools.product(DTYPES, SHAPES):
+        yield lambda seed, dtype=dtype, shape=shape: _Made(np.random.default_rng(seed), dtype, (shape,), None)
+    for number in range(_TRIES):
+        yield lambda seed, number=number: _Made(
+            np.random.default_rng(seed),
+            DTYPES[0] if number % 3 else DTYPES[2],
+            SHAPES,
+            np.random.default_rng(1000 + number),
+        )
+
+
+@dataclass
+class _Made:
+    """Makes the arguments of one call."""
+
+    values: np.random.Generator
+    dtype: str
+    shapes: tuple[tuple[int, ...], ...]
+    dice: np.random.Generator | None  #: chooses for what is not known; without it, tensors are of one shape
+
+    def __call__(self, what: Any) -> Any:
+        if what is None:
+            return self._unknown()
+        if what[0] == "value":
+            return what[1]
+        if what[0] == "tuple":
+            return tuple(self(item) for item in what[1])
+        if what[0] == "list":
+            return [self(what[1]) for _ in range(2)]
+        shape = self._shape()
+        return self._tensor(what[1] or self.dtype, shape if what[2] is None else tuple(d or 3 for d in what[2]))
+
+    def _unknown(self) -> Any:
+        if self.dice is None or self.dice.random() < 0.5:
+            return self._tensor(self.dtype, self._shape())
+        return _PLAIN[int(self.dice.integers(len(_PLAIN)))]
+
+    def _shape(self) -> tuple[int, ...]:
+        return self.shapes[0 if self.dice is None else int(self.dice.integers(len(self.shapes)))]
+
+    def _tensor(self, dtype: str, dims: tuple[int, ...]) -> tf.Tensor:
+        if dtype == "string":
+            return tf.constant(["a"] * int(np.prod(dims)), shape=dims)
+        if dtype == "bool":
+            return tf.constant(self.values.integers(0, 2, dims).astype(bool))
+        if dtype.startswith(("int", "uint")):
+            return tf.constant(self.values.integers(0, 3, dims), dtype)
+        return tf.cast(tf.constant(self.values.uniform(0.1, 0.9, dims)), dtype)
+
+
+def _arguments(candidate: Candidate, made: _Made) -> Arguments:
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    by_name = False
+    for name, kind, what in candidate.parameters:
+        if isinstance(what, Missing) or kind not in ("normal", "positional", "keyword"):
+            by_name = by_name or isinstance(what, Missing)
+        elif kind == "keyword" or by_name:
+            kwargs[name] = made(what)
+        else:
+            args.append(made(what))
+    return args, kwargs
