@@ -3,23 +3,21 @@
 A program is a function (or a module's forward) over tensors of one shape, three matrices of four by four, so that every
 transpose fits and a mistake shows in numbers rather than in an error. Each step binds names: arithmetic, products, views,
 einsums; unpacking of comprehensions, generators, `map`, `zip`, `enumerate`, appended lists, chunks; walrus, aliases,
-writes in place, names that are bound again, branches, loops, helpers; and the formulas that the rules know, some of them
-with one operand that is another. The same seed gives the same program.
+writes in place, names that are bound again, branches, loops, helpers, and all of `random_constructs.py`; and the formulas
+that the rules know, some of them with one operand that is another. The same seed gives the same program.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
-HEAD = """import math
+from source.adopt.random_constructs import CONSTRUCTS, MADE, MIXED, MODULE
+from source.adopt.random_constructs import HEAD as CONSTRUCTS_HEAD
+from source.adopt.random_words import Words
 
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-
-def swish(t):
+HEAD = (
+    CONSTRUCTS_HEAD
+    + """def swish(t):
     return t * torch.sigmoid(t)
 
 
@@ -32,21 +30,14 @@ def halves(t):
 
 
 """
-_INPUTS = ("x", "y", "z")
+)
 
 
-class Program:
-    """The text of one function: its lines, and the names that hold a tensor of the usual shape."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.module = self.random.random() < 0.35
-        self.names = list(_INPUTS)
-        self.lines: list[str] = []
-        self.count = 0
-        self.weights = ["self.w", "self.b"] if self.module else ["w"]
+class Program(Words):
+    """The text of one function, or of a module."""
 
     def text(self, name: str) -> str:
+        made, mixed = self.one_of(*MADE), self.one_of(*MIXED)
         for _ in range(self.random.randint(1, 3)):
             self.random.choice(_CONFUSIONS)(self)
             self.random.choice(_FORMULAS)(self)
@@ -59,64 +50,12 @@ class Program:
         body = "\n".join(self.lines)
         if not self.module:
             return f"def {name}(x, y, z, w, hide, flag):\n" + _indented(body, 1)
-        return _MODULE.format(name=name) + _indented(body, 2)
-
-    # -- words -----------------------------------------------------------------------------------------------------
-
-    def pick(self) -> str:
-        """A tensor; the latest are the likeliest."""
-        if self.random.random() < 0.6:
-            return self.random.choice(self.names[-3:])
-        return self.random.choice(self.names)
-
-    def fresh(self) -> str:
-        """A name to be bound: a new one, or (now and then) one that is taken."""
-        if self.random.random() < 0.15:
-            return self.pick()
-        self.count += 1
-        return f"t{self.count}"
-
-    def bind(self, name: str) -> str:
-        if name in self.names:
-            self.names.remove(name)
-        self.names.append(name)
-        return name
-
-    def set(self, expression: str) -> str:
-        name = self.fresh()
-        self.lines.append(f"{name} = {expression}")
-        return self.bind(name)
-
-    def one_of(self, *choices: str) -> str:
-        return self.random.choice(choices)
-
-    def maybe(self, chance: float = 0.5) -> bool:
-        return self.random.random() < chance
+        return MODULE.format(name=name, made=_indented(made, 2), mixed=mixed) + _indented(body, 2)
 
     def interrupt(self) -> None:
         """Something between two steps of a formula."""
         if self.maybe(0.3):
             self.random.choice(_CONFUSIONS)(self)
-
-
-_MODULE = """class {name}(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.w = nn.Parameter(torch.rand(4, dtype=torch.float64) + 0.5)
-        self.b = nn.Parameter(torch.rand(4, dtype=torch.float64))
-        self.q = nn.Linear(4, 4, dtype=torch.float64)
-        self.k = nn.Linear(4, 4, bias=False, dtype=torch.float64)
-        self.v = nn.Linear(4, 4, dtype=torch.float64)
-        self.norm = nn.LayerNorm(4, dtype=torch.float64)
-        self.drop = nn.Dropout(0.0)
-        self.scale = 0.5
-        self.eps = 1e-5
-
-    def helper(self, t):
-        return self.q(t) * 0.5
-
-    def forward(self, x, y, z, w, hide, flag):
-"""
 
 
 def _indented(text: str, level: int) -> str:
@@ -282,7 +221,7 @@ def helper(p: Program) -> None:
 
 _CONFUSIONS: list[Callable[[Program], None]] = [
     arithmetic, arithmetic, views, products, unpacking, unpacking, three_at_once, appended, walrus, alias, in_place, branch,
-    helper,
+    helper, *CONSTRUCTS,
 ]  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def _bodies(source: str) -> dict[str, str]:
 
 
 def _ran(made: Any, seed: int, training: bool) -> list[torch.Tensor] | None:
-    """Results, gradients and what became of the inputs; None if it raises or overflows."""
+    """Results, gradients, what became of the inputs, and what a second call gives; None if it raises or overflows."""
     torch.manual_seed(seed)
     leaves = [torch.randn(3, 4, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     w = (torch.rand(4, dtype=torch.float64) + 0.5).requires_grad_()
@@ -124,7 +124,13 @@ def _ran(made: Any, seed: int, training: bool) -> list[torch.Tensor] | None:
     gradients = [leaf.grad if leaf.grad is not None else torch.zeros(1) for leaf in (*leaves, w, *parameters)]
     if not all(bool(torch.isfinite(one).all()) for one in gradients):
         return None
-    return [one.detach().clone() for one in (*results, *gradients, *given)]
+    found = [one.detach().clone() for one in (*results, *gradients, *given)]
+    try:
+        with torch.no_grad():  # what the first call left behind: counters, buffers, kept lists
+            again = model(*(leaf.detach() * 0.5 for leaf in leaves), w, hide, 1 - seed % 2)
+    except Exception:
+        return None
+    return found + [*(again if isinstance(again, tuple) else [again])]
 
 
 def _difference(before: list[torch.Tensor], after: list[torch.Tensor] | None) -> str:
