@@ -19,6 +19,7 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
     """How to look for what could run as a graph, and every rule by its code."""
     from strop.source.facts import Finding, Function, Place, Scan
     from strop.source.hybridize.torch_operations import WORTH_SAYING
+    from strop.source.hybridize.update_share import NOTICED
     from strop.source.project import settings
     from strop.source.rules import all_rules
 
@@ -81,9 +82,9 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         Models of installed packages are followed: packages that import PyTorch are read from the environment beside the
         project (`.venv`, `venv`, `env`), from the active one, or from where Strop is installed, as far as a model uses
         them. What is not found there is an assumption that is named. Libraries that build models from tables and
-        configurations (timm, torchvision, transformers, diffusers) are not read; their models are offered to Strop's
-        backend where they are only run, on the assumption that they can be traced. A model with more than ten
-        assumptions is left alone.
+        configurations (timm, torchvision, transformers, diffusers) are not read, and some models have more options than
+        the analysis can follow; both are offered to Strop's backend, on the assumption that they can be traced. A model
+        with more than ten assumptions is left alone.
         """,
         """
         What a graph is worth depends on what the model is for. A file that calls `backward` trains, and dropout is dear
@@ -106,6 +107,13 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         of convolutions and plain transformers gains nothing: nothing is said of those. Those of `--target cuda` are
         guesses. Below {WORTH_SAYING} times nothing is proposed; kernels with a smaller estimate are reported when their
         code is selected. Findings are sorted by `worth`, the estimate of what they save in the same units.
+        """,
+        f"""
+        What is a part of something larger is weighed as such. A function is compiled where the largest thing that leads
+        to a call of it becomes {WORTH_SAYING} times as fast: boxes that overlap are not, beside the network that finds
+        them. A fused optimizer is offered unless the models that it updates are known, and its update is less than a
+        noticeable part ({NOTICED} times) of their step: so it is in models with attention, recurrence or sums over
+        edges, where each weight meets hundreds of rows at a step.
         """,
         """
         Of a graph and the kernels (STR7xx) that would be inside of it, the one that is worth more is proposed, and its

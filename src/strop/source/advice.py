@@ -161,7 +161,9 @@ def _updates_few(finding: Finding, project: Project) -> bool:
 
 
 def _is_lost(finding: Finding, advice: Advice) -> bool:
-    """Inside of a graph, which does the same by itself or cannot use the kernel."""
+    """Inside of a graph, which does the same by itself or cannot use the kernel; or a small part of a step."""
+    if _family(finding) == "optimizer":
+        return (finding.place.file, finding.place.line, finding.place.column) in advice.slight_updates
     return _family(finding) not in _ELSEWHERE and advice.is_compiled(finding)
 
 

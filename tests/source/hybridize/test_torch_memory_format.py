@@ -101,9 +101,27 @@ def test_it_is_left_alone(tmp_path: Path, flat: str, made: str) -> None:
     assert _fixed(tmp_path, text) == HEAD + text
 
 
-def test_a_model_that_is_only_run_is_left_alone(tmp_path: Path) -> None:
-    text = f"{NET.format(flat='x.flatten(1)')}net = Net()\nfor _ in range(9):\n    net(torch.ones(2, 3, 26, 26))\n"
-    assert LINE not in _fixed(tmp_path, text)
+RUN = "for _ in range(9):\n    print(net(torch.ones(2, 3, 26, 26)).shape)\n"
+
+
+def test_a_network_that_is_only_run_gets_the_line_too(tmp_path: Path) -> None:
+    text = f"{NET.format(flat='x.flatten(1)')}net = Net()\n{RUN}"
+    assert _fixed(tmp_path, text) == HEAD + text.replace("net = Net()\n", f"net = Net()\n{LINE}\n")
+
+
+@pytest.mark.parametrize(
+    ("made", "trained", "run"),
+    [
+        ("vgg16()", False, True),
+        ("squeezenet1_0()", False, True),
+        ("resnet50()", False, False),
+        ("vit_b_16()", False, False),
+    ],
+)
+def test_other_families_gain_where_they_are_only_run(tmp_path: Path, made: str, trained: bool, run: bool) -> None:
+    made = f"import torchvision\n\nnet = torchvision.models.{made}\n"
+    assert (LINE in _fixed(tmp_path, made + TRAIN)) is trained
+    assert (LINE in _fixed(tmp_path, made + RUN)) is run
 
 
 @pytest.mark.parametrize(

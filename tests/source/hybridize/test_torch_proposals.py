@@ -493,3 +493,26 @@ for line in open("names"):
 def test_a_function_that_reads_files_in_one_branch_is_not_proposed(tmp_path: Path) -> None:
     reads = "    if isinstance(x, str):\n        x = torch.frombuffer(open(x, 'rb').read(), dtype=torch.uint8)\n"
     assert not _proposed(tmp_path, LOOPED.replace("def step(x):\n", "def step(x):\n" + reads))
+
+
+BESIDE = f"""def overlap(x):
+{BODY}
+
+def chosen(boxes):
+    return overlap(boxes).argmax(-1).tolist()
+
+
+def main():
+    net = nn.Sequential({", ".join(["nn.Conv2d(8, 8, 3)"] * 40)})
+    for _ in range(100):
+        chosen(net(torch.randn(1, 8, 99, 99)))
+
+
+main()
+"""
+
+
+def test_a_function_that_saves_nothing_beside_a_model_in_the_same_loop_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, BESIDE)
+    alone = BESIDE.replace("net(torch.randn(1, 8, 99, 99))", "torch.randn(50, 8)")
+    assert [found.function for found in _proposed(tmp_path, alone)] == ["overlap"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from strop.source.fix import fixing
+from strop.source.interpret.interpreter import Program
 from strop.source.scan import Defaults, scan
 
 HEAD = "import torch\nfrom torch import nn\n\n"
@@ -95,8 +98,10 @@ def test_pytorch_gains_too_little_on_models_of_registries(tmp_path: Path) -> Non
     assert _compiled(tmp_path, f"import timm\nnet = timm.create_model('resnet18')\n{SERVE}") == []
 
 
-def test_a_model_of_a_registry_that_is_trained_is_left_alone(tmp_path: Path) -> None:
-    assert _compiled(tmp_path, f"import timm\nnet = timm.create_model('resnet18')\n{TRAIN}", with_strop=True) == []
+def test_a_model_of_a_registry_that_is_trained_is_compiled_with_strop_only(tmp_path: Path) -> None:
+    trained = f"import timm\nnet = timm.create_model('resnet18')\n{TRAIN}"
+    assert _compiled(tmp_path, trained, with_strop=True) == ['net.compile(backend="strop")']
+    assert _compiled(tmp_path, trained) == []
 
 
 def test_a_model_of_a_registry_is_found_in_the_function_that_runs_it(tmp_path: Path) -> None:
@@ -106,3 +111,18 @@ def test_a_model_of_a_registry_is_found_in_the_function_that_runs_it(tmp_path: P
         "model = BertModel(BertConfig())\nembed(model, [torch.ones(1, 8)])\n"
     )
     assert _compiled(tmp_path, text, with_strop=True) == ['model.compile(backend="strop")']
+
+
+@pytest.mark.parametrize("step", [TRAIN, SERVE], ids=["trained", "run"])
+def test_a_model_of_a_package_that_cannot_be_followed_to_the_end_is_assumed_to_be_traced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    package = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages" / "options"
+    package.mkdir(parents=True)
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n", encoding="utf-8")
+    layers = f"import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n{NET}"
+    (package / "__init__.py").write_text(layers, encoding="utf-8")
+    text = f"from options import Net\n\nnet = Net(0.1)\n{step}"
+    monkeypatch.setattr(Program, "gave_up", lambda program, id: "too many options" if "forward" in id else "")
+    assert _compiled(tmp_path, text, with_strop=True) == ['net.compile(backend="strop")']
+    assert _compiled(tmp_path, text) == []

@@ -19,8 +19,7 @@ from strop.source.hybridize.calling import forwards_of, scripts_that_run
 from strop.source.hybridize.purpose import is_trained
 from strop.source.hybridize.torch_proposals import Proposal
 from strop.source.hybridize.torch_rules import MEMORY_GIVEN_BACK
-from strop.source.hybridize.torch_worth import Estimate, estimate, event_estimate
-from strop.source.interpret.heap import Object
+from strop.source.hybridize.torch_worth import Estimate
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Class, Code, Module
 
@@ -68,7 +67,7 @@ def _networks(program: Program, proposals: Sequence[Proposal]) -> Iterator[tuple
             continue
         if not is_trained(program, {program.code(id).module: None for obj in models for id in program.users_of(obj)}):
             continue
-        step = _step(program, models[0], forwards)
+        step = sites.call_estimate(program, models, "cpu") or Estimate()
         if min(step.kinds["convolution"], step.kinds["batch norm"]) > _FEW:
             yield code, statement, step.eager
         elif all(isinstance(obj.cls, Class) and _FAMILIES.match(f"{obj.cls.module.name}.") for obj in models):
@@ -78,12 +77,6 @@ def _networks(program: Program, proposals: Sequence[Proposal]) -> Iterator[tuple
             continue
         if _FAMILIES.match(f"{maker} {ast.unparse(statement.value)}"):
             yield code, statement, _UNITS
-
-
-def _step(program: Program, model: Object, forwards: list[Code]) -> Estimate:
-    if forwards:
-        return estimate(program, forwards[0], "cpu")
-    return event_estimate(program, next(sites.hot_calls(program, model)), "cpu")
 
 
 def _chooses_already(script: Module) -> bool:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
+from strop.source.hybridize.torch_worth import leads_to
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Code, Module
 
@@ -60,13 +61,9 @@ def _calling(program: Program, code: Code) -> list[Module]:
     """The scanned files whose functions or own code lead to a call of this function."""
     kept = _users.setdefault(program, {})
     if code not in kept:
-        graph = program.graph_of_calls()
-        mask = sum(1 << graph.index[node] for node in code.nodes.values() if node in graph.index)
         found: dict[Module, None] = {}
         for module in program.modules.values():
-            for other in (module.code, *module.functions):
-                inside = [node for node in other.nodes.values() if node in graph.index] if other is not code else []
-                if any(graph.reach[graph.component[graph.index[node]]] & mask for node in inside):
-                    found[module] = None
+            if any(other is not code and leads_to(program, other, code) for other in (module.code, *module.functions)):
+                found[module] = None
         kept[code] = list(found)
     return kept[code]

@@ -48,7 +48,7 @@ _MAX_NESTING = 6
 _MAX_ASSUMPTIONS = 4  #: assumptions about code of installed packages that are spelled out
 _MAX_DOUBTS = 10  #: a class with more has options by the dozen: counting all of them says nothing of one model
 #: units of a model that a registry or a configuration makes, by the tables under which most of them gain
-_UNSEEN = {"cuda": (45.0, 36.0), "cpu, strop": (45.0, 26.0)}
+_UNSEEN = {"cuda": (45.0, 36.0), "cpu, strop": (45.0, 26.0), "cpu, strop, training": (45.0, 30.0)}
 _OFTEN_ENOUGH = "it runs often enough to pay for compiling it"
 
 Site = tuple[Code, ast.Assign]
@@ -190,10 +190,13 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
             continue
         models = value.objects()
         if models and len(models) == len(value.atoms):
+            table = _figures(program, models, target, with_strop)
+            if taken.isdisjoint(models) and table in _UNSEEN and _is_followed_in_vain(program, models):
+                taken |= set(models)
+                found.append(_unseen(code, statement, table))
             if not taken.isdisjoint(models) or not all(_is_library_model(program, model) for model in models):
                 continue
-            table = _figures(program, models, target, with_strop)
-            worth = _estimate(program, models, table)
+            worth = call_estimate(program, models, table)
             if worth is None or worth.gain < WORTH_SAYING or not _of(program).compiled.isdisjoint(models):
                 continue
             assumed = _assumed(program, models)
@@ -206,10 +209,28 @@ def library_models(program: Program, target: str, with_strop: bool) -> list[tupl
         elif (code, statement) in unseen:
             table = table_of(target, is_trained(program, [code.module]), with_strop)
             if table in _UNSEEN:
-                worth = Estimate(*_UNSEEN[table])
-                made = finding(code, statement, worth, ("layers of the package can be traced",), table)
-                found.append((made, worth.saved))
+                found.append(_unseen(code, statement, table))
     return found
+
+
+def _unseen(code: Code, statement: ast.Assign, table: str) -> tuple[Finding, float]:
+    """What most models of packages gain, where nothing is known of this one."""
+    worth = Estimate(*_UNSEEN[table])
+    return finding(code, statement, worth, ("layers of the package can be traced",), table), worth.saved
+
+
+def _is_followed_in_vain(program: Program, models: list[Object]) -> bool:
+    """Models of packages that are run often, whose options are too many for the analysis, with nothing that ends a
+    graph for certain."""
+    if not _is_run_often(program, models):
+        return False
+    for obj in models:
+        if not isinstance(obj.cls, Class) or not obj.cls.module.installed or not is_module(program, obj.cls):
+            return False
+        found = [status(program, forward.id) for forward in forwards_of(program, obj.cls)]
+        if not found or any(one.certain or not one.gave_up for one in found):
+            return False
+    return True
 
 
 def unseen_models(program: Program) -> Iterator[tuple[Code, ast.Assign, str]]:
@@ -260,7 +281,7 @@ def _holds_together(program: Program, obj: Object, depth: int) -> bool:
     return not parts.is_unknown() and all(_holds_together(program, part, depth - 1) for part in parts.objects())
 
 
-def _estimate(program: Program, models: list[Object], target: str) -> Estimate | None:
+def call_estimate(program: Program, models: list[Object], target: str) -> Estimate | None:
     """What a call of the model costs; None when nothing calls it again and again."""
     for obj in models:
         for event in hot_calls(program, obj):

@@ -16,6 +16,7 @@ from strop.source.hybridize.choose import Status, status
 from strop.source.hybridize.syntax import owner_of
 from strop.source.hybridize.torch_proposals import Proposal, compiled, propose
 from strop.source.hybridize.torch_worth import Estimate, estimate
+from strop.source.hybridize.update_share import slight_updates
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Code
 from strop.source.rules import RULES
@@ -26,11 +27,13 @@ _HALVES = "what lies on both sides of a break is not fused, and the function is 
 
 @dataclass
 class Advice:
-    """Findings, and which functions (by file and name) are or would be inside of graphs."""
+    """Findings, which functions (by file and name) are or would be in graphs, and where optimizers start that are a
+    small part of their step."""
 
     findings: list[Finding] = field(default_factory=list)
     proposals: list[Proposal] = field(default_factory=list)
     compiled: set[tuple[str, str]] = field(default_factory=set)
+    slight_updates: set[tuple[str, int, int]] = field(default_factory=set)
 
     def is_compiled(self, finding: Finding) -> bool:
         return (finding.place.file, finding.function) in self.compiled
@@ -69,7 +72,7 @@ def advise(
     found += allocator.findings(program, proposals, target)
     found += waiting.findings(program, target)
     names = {(program.code(id).module.file, program.code(id).name) for id in inside}
-    return Advice(found, proposals, names)
+    return Advice(found, proposals, names, slight_updates(program, found) if target == "cpu" else set())
 
 
 def _one_per_function(broken: list[Finding]) -> list[Finding]:

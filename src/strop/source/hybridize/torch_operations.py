@@ -44,19 +44,20 @@ _WORDS = {
     "transformer": "Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer",
     "recurrent": "LSTM GRU RNN",
     "normalisation": "LayerNorm GroupNorm RMSNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm "
-    "layer_norm group_norm instance_norm rms_norm softmax log_softmax Softmax LogSoftmax",
+    "layer_norm group_norm instance_norm rms_norm",
+    "softmax": "softmax log_softmax Softmax LogSoftmax",
     "activation": "ReLU ReLU6 GELU SiLU Sigmoid Tanh LeakyReLU ELU Hardswish Hardsigmoid Mish PReLU Softplus GLU relu "
     "relu6 gelu silu leaky_relu elu hardswish hardsigmoid mish prelu softplus glu",
     "batch norm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm2d batch_norm",
     "dropout": "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout dropout dropout1d dropout2d dropout3d "
     "alpha_dropout bernoulli rand_like randn_like rand randn normal uniform_ normal_ bernoulli_ multinomial",
     "movement": "cat concat stack hstack vstack dstack pad interpolate upsample Upsample PixelShuffle pixel_shuffle "
-    "pixel_unshuffle roll flip gather index_select index_add scatter scatter_add scatter_ scatter_add_ index_add_ "
-    "index_put_ index_copy_ take_along_dim repeat repeat_interleave tile contiguous clone grid_sample affine_grid "
-    "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
-    "adaptive_max_pool2d MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d "
-    "AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool2d Embedding EmbeddingBag embedding embedding_bag setitem "
-    "copy_ ReflectionPad2d ZeroPad2d tril triu one_hot masked_select nonzero",
+    "pixel_unshuffle roll flip gather index_select index_put_ index_copy_ take_along_dim repeat repeat_interleave tile "
+    "contiguous clone grid_sample affine_grid max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d "
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d "
+    "AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool2d Embedding EmbeddingBag "
+    "embedding embedding_bag setitem copy_ ReflectionPad2d ZeroPad2d tril triu one_hot masked_select nonzero",
+    "scatter": "index_add scatter scatter_add scatter_ scatter_add_ index_add_ scatter_reduce scatter_reduce_",
     "making": "zeros ones full empty arange linspace eye zeros_like ones_like full_like empty_like new_zeros new_ones "
     "new_full new_tensor tensor as_tensor from_numpy meshgrid scalar_tensor logspace",
     "library": "sort argsort topk kthvalue unique svd qr cholesky inverse inv solve eigh eig det slogdet lstsq pinv "
@@ -83,10 +84,12 @@ _UNITS = {
         "transformer": (60.0, 58.0),
         "recurrent": (40.0, 43.0),
         "normalisation": (1.5, 1.1),
+        "softmax": (1.5, 1.1),
         "batch norm": (1.5, 1.4),
         "activation": (1.0, 0.8),
         "dropout": (1.5, 4.5),
         "movement": (1.0, 0.8),
+        "scatter": (1.0, 0.8),
         "making": (0.5, 0.1),
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.2),
@@ -102,10 +105,12 @@ _UNITS = {
         "transformer": (60.0, 58.0),
         "recurrent": (40.0, 43.0),
         "normalisation": (1.5, 1.1),
+        "softmax": (1.5, 1.1),
         "batch norm": (1.5, 1.0),
         "activation": (1.0, 0.8),
         "dropout": (0.0, 0.0),
         "movement": (1.0, 0.8),
+        "scatter": (1.0, 0.8),
         "making": (0.5, 0.1),
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.2),
@@ -121,10 +126,12 @@ _UNITS = {
         "transformer": (60.0, 45.0),
         "recurrent": (40.0, 30.0),
         "normalisation": (1.5, 0.9),
+        "softmax": (1.5, 0.9),
         "batch norm": (1.5, 0.1),
         "activation": (1.0, 0.2),
         "dropout": (0.0, 0.0),
         "movement": (1.0, 0.6),
+        "scatter": (1.0, 0.6),
         "making": (0.5, 0.1),
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.2),
@@ -140,10 +147,12 @@ _UNITS = {
         "transformer": (60.0, 33.0),
         "recurrent": (40.0, 40.0),
         "normalisation": (1.5, 1.2),
+        "softmax": (1.5, 1.2),
         "batch norm": (1.5, 0.8),
         "activation": (1.0, 0.3),
         "dropout": (1.5, 1.2),
         "movement": (1.0, 0.8),
+        "scatter": (1.0, 0.8),
         "making": (0.5, 0.1),
         "library": (4.0, 4.0),
         "element-wise": (1.0, 0.3),
@@ -159,10 +168,12 @@ _UNITS = {
         "transformer": (60.0, 52.0),
         "recurrent": (40.0, 42.0),
         "normalisation": (2.0, 1.0),
+        "softmax": (2.0, 1.0),
         "batch norm": (2.0, 0.9),
         "activation": (1.5, 0.6),
         "dropout": (1.5, 0.4),
         "movement": (1.5, 1.0),
+        "scatter": (1.5, 1.0),
         "making": (1.0, 0.2),
         "library": (4.0, 4.0),
         "element-wise": (1.5, 0.3),
@@ -172,7 +183,7 @@ _UNITS = {
     },
 }
 #: kinds that share their passes over memory once they are compiled
-FUSED = ("element-wise", "normalisation", "activation", "making")
+FUSED = ("element-wise", "normalisation", "softmax", "activation", "making")
 #: calls of a library, compiled or not
 UNCHANGED = (
     "product",

@@ -27,7 +27,7 @@ from strop.source.hybridize.recompiles import every_call
 from strop.source.hybridize.reservations import reservation
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
-from strop.source.hybridize.torch_worth import Estimate, estimate, rounds
+from strop.source.hybridize.torch_worth import Estimate, estimate, leads_to
 from strop.source.hybridize.unrolled import is_unrolled
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Class, Code
@@ -164,28 +164,22 @@ def _is_inside(one: Candidate, other: Candidate) -> bool:
 
 
 def _pays_for_its_models(program: Program, one: Candidate) -> bool:
-    """A part of a model must be worth saying for the whole; parts of which nobody sees a whole are left."""
-    around = [
-        code
-        for code in program.functions.values()
-        if code is not one.code and is_forward(program, code) and _calls(program, code, one.code)
-    ]
-    if not is_forward(program, one.code):
-        callers = [program.code(caller) for caller, _ in program.callers(one.code.id) if caller != one.code.id]
-        around += [code for code in callers if code.id in program.functions and code not in around]
+    """What it saves must be worth saying for the model that it is a part of, and a function's for all that is done
+    around it: boxes that overlap are found in no time beside the detector. Parts of which nobody sees a whole are
+    left."""
+    if is_forward(program, one.code):
+        around = [code for code in program.functions.values() if is_forward(program, code)]
+    else:
+        around = [*program.functions.values(), *(module.code for module in program.modules.values())]
+    around = [code for code in around if code is not one.code and leads_to(program, code, one.code)]
+    around = [code for code in around if not is_test(program, code)]
     if not around:
         often = how_often(program, one.code) == "often"
         return not _is_part(program, one.code) and (often or one.estimate.saved >= _NOTICED)
-    largest = max((estimate(program, code, one.figures) for code in around), key=lambda e: e.eager)
-    places = [(program.code(caller), place) for caller, place in program.callers(one.code.id)]
-    times = max((rounds(program, code, place) for code, place in places), default=1.0)
-    return largest.eager / max(largest.eager - times * one.estimate.saved, 1.0) >= WORTH_SAYING
-
-
-def _calls(program: Program, code: Code, inner: Code) -> bool:
-    graph = program.graph_of_calls()
-    mask = sum(1 << graph.index[node] for node in inner.nodes.values() if node in graph.index)
-    return any(graph.reach[graph.component[graph.index[node]]] & mask for node in code.nodes.values())
+    largest = max(around, key=lambda code: estimate(program, code, one.figures).eager)
+    before = estimate(program, largest, one.figures).eager
+    after = estimate(program, largest, one.figures, compiled=one.code).eager
+    return before / max(after, 1.0) >= WORTH_SAYING
 
 
 def _is_part(program: Program, code: Code) -> bool:

@@ -90,7 +90,7 @@ _NOTHING: frozenset[Region] = frozenset()
 
 class _KnownWorth:
     def __init__(self) -> None:
-        self.estimates: dict[tuple[Code, str, frozenset[Region]], Estimate] = {}
+        self.estimates: dict[tuple[Code, str, frozenset[Region], Code | None], Estimate] = {}
         self.loops: dict[Code, list[tuple[ast.AST, int, int]]] = {}
 
 
@@ -104,19 +104,39 @@ def _of(program: Program) -> _KnownWorth:
     return found
 
 
-def estimate(program: Program, code: Code, target: str, left_out: frozenset[Region] = _NOTHING) -> Estimate:
+def estimate(
+    program: Program,
+    code: Code,
+    target: str,
+    left_out: frozenset[Region] = _NOTHING,
+    compiled: Code | None = None,
+) -> Estimate:
     """The units of a function and of everything that it calls, but for regions of which it is assumed that they do
-    not run."""
+    not run; with one function that it calls compiled already, if that is asked."""
+    if compiled is code:
+        found = estimate(program, code, target, left_out)
+        return Estimate(found.compiled + ENTRY, found.compiled, found.kinds)
+    if compiled is not None and not leads_to(program, code, compiled):
+        compiled = None
     kept = _of(program).estimates
-    key = code, target, left_out
+    key = code, target, left_out, compiled
     if key not in kept:
         kept[key] = Estimate()  # a function that calls itself counts once
         found = Estimate()
         for event in program.events(code.id):
             if isinstance(event, Call) and not _is_left_out(event.place, left_out):
-                found.add(event_estimate(program, event, target, left_out), rounds(program, code, event.place))
+                part = event_estimate(program, event, target, left_out, compiled)
+                found.add(part, rounds(program, code, event.place))
         kept[key] = found
     return kept[key]
+
+
+def leads_to(program: Program, code: Code, inner: Code) -> bool:
+    """Whether a call of one function may come to a call of the other."""
+    graph = program.graph_of_calls()
+    mask = sum(1 << graph.index[node] for node in inner.nodes.values() if node in graph.index)
+    inside = [node for node in code.nodes.values() if node in graph.index]
+    return any(graph.reach[graph.component[graph.index[node]]] & mask for node in inside)
 
 
 def _is_left_out(place: Place, left_out: frozenset[Region]) -> bool:
@@ -124,7 +144,13 @@ def _is_left_out(place: Place, left_out: frozenset[Region]) -> bool:
     return any(file == place.file and start <= at < end for file, (start, end) in left_out)
 
 
-def event_estimate(program: Program, event: Call, target: str, left_out: frozenset[Region] = _NOTHING) -> Estimate:
+def event_estimate(
+    program: Program,
+    event: Call,
+    target: str,
+    left_out: frozenset[Region] = _NOTHING,
+    compiled: Code | None = None,
+) -> Estimate:
     """The units of one call: of one of its alternatives, or of all members of an `nn.Sequential`."""
     parts: list[Estimate] = []
     sequence = "torch.nn.Sequential.__call__" in event.targets
@@ -147,7 +173,7 @@ def event_estimate(program: Program, event: Call, target: str, left_out: frozens
         if code.short != "__init__" and not isinstance(code.node, ast.ClassDef):
             part = Estimate()
             times = max(counts[code.cls.name] if code.cls is not None else 1.0, 1.0)
-            part.add(estimate(program, code, target, left_out), times)
+            part.add(estimate(program, code, target, left_out, compiled), times)
             parts.append(part)
     if not parts and not event.functions and is_unknown_layer(program, event):
         made = (
