@@ -10,6 +10,9 @@ copy is edited by `strop fix --write --unsafe --unproven`, which is everything t
 on one thread and one CPU, so that a busy machine slows all of them. The project as it was runs twice: how far the two
 differ is the noise, below which a difference says nothing. What is told is the median of the ratios of steps after
 warm-up, and how long the start of the script and its first step take, which all copies do at the same time.
+
+    python benchmarks/proposals.py --prepare --cache FOLDER   # compile only, and keep what was compiled
+    python benchmarks/proposals.py --cache FOLDER             # then measure, without compiling on a machine at rest
 """
 
 from __future__ import annotations
@@ -54,21 +57,41 @@ PROJECTS = {
     "tabular": Project("train.py", "training", "FT-Transformer (tab-transformer-pytorch)"),
     "vit_trainer": Project("train.py", "training", "ViT (vit-pytorch)"),
     "x_transformers_lm": Project("train.py", "training", "decoder (x-transformers)"),
+    "dcgan": Project("main.py", "training", "DCGAN (its own)"),
+    "mamba_bytes": Project("train.py", "training", "selective state spaces (its own)"),
+    "molecules": Project("train.py", "training", "message passing (its own)"),
+    "sentiment_gru": Project("train.py", "training", "GRU with attention (its own)"),
+    "swin_flowers": Project("train.py", "training", "Swin transformer (its own)"),
     "diffusers_sampler": Project("sample.py", "inference", "UNet2DModel (diffusers)"),
     "llama_generate": Project("serve.py", "inference", "Llama (its own)"),
     "mobilenet_batches": Project("infer.py", "inference", "MobileNetV3 (torchvision)"),
     "perceiver_service": Project("serve.py", "inference", "Perceiver (perceiver-pytorch)"),
     "performer_scores": Project("score.py", "inference", "Performer (performer-pytorch)"),
+    "ssd_camera": Project("detect.py", "inference", "one-stage detector (its own)"),
     "text_embeddings": Project("embed.py", "inference", "BERT (transformers)"),
 }
 #: arguments of `strop fix --write` by what they are called in the results
 LEVELS = {"pytorch": ("--unsafe", "--unproven"), "strop": ("--unsafe", "--unproven", "--with-strop")}
 
 
+@dataclass(frozen=True)
+class Settings:
+    scratch: Path  #: where the copies are
+    cache: Path  #: of what Inductor compiles
+    rounds: int
+    cpu: int
+    prepare: bool
+
+    @property
+    def prepared(self) -> Path:
+        """What is known of first steps from when their code was compiled."""
+        return self.cache / "first-steps.json"
+
+
 class Worker:
     """A process that runs a script, and as many of its steps as it is told to."""
 
-    def __init__(self, script: Path, scratch: Path, errors: Any) -> None:
+    def __init__(self, script: Path, cache: Path, errors: Any) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "benchmarks" / "paced.py"), script.name],
             cwd=script.parent,
@@ -76,7 +99,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=environment() | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")},
+            env=environment() | {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache)},
         )
 
     def run(self, count: int = 1) -> float:
@@ -123,21 +146,38 @@ def edited(name: str, level: str, scratch: Path) -> tuple[Path, dict[str, int]]:
     return folder, {code: codes.count(code) for code in sorted(set(codes))}
 
 
-def measure(name: str, folders: dict[str, Path], scratch: Path, rounds: int, cpu: int) -> dict[str, dict[str, Any]]:
+def prepare(name: str, folders: dict[str, Path], settings: Settings) -> dict[str, float]:
+    """Seconds of the first step of every copy, one after the other, with nothing compiled before."""
+    found = {}
+    with (settings.scratch / f"{name}.log").open("w") as errors:
+        for level, folder in folders.items():
+            worker = Worker(folder / PROJECTS[name].script, settings.cache, errors)
+            worker.answer()
+            found[level] = round(worker.run(), 2)
+            worker.run()
+            worker.close()
+    known = json.loads(settings.prepared.read_text()) if settings.prepared.exists() else {}
+    settings.prepared.write_text(json.dumps({**known, name: found}))
+    return found
+
+
+def measure(name: str, folders: dict[str, Path], settings: Settings) -> dict[str, dict[str, Any]]:
     """For each edited copy: seconds of a step before and after, in turns; of the first step; until the first step."""
     script = PROJECTS[name].script
-    with (scratch / f"{name}.log").open("w") as errors:
-        workers = {level: Worker(folder / script, scratch, errors) for level, folder in folders.items()}
+    with (settings.scratch / f"{name}.log").open("w") as errors:
+        workers = {level: Worker(folder / script, settings.cache, errors) for level, folder in folders.items()}
         start = {level: worker.answer() for level, worker in workers.items()}
         for worker in workers.values():
             worker.tell("1")
         first = {level: worker.answer() for level, worker in workers.items()}
+        if settings.prepared.exists():
+            first |= json.loads(settings.prepared.read_text()).get(name, {})
         for worker in workers.values():
-            worker.tell(f"pin {cpu}")
+            worker.tell(f"pin {settings.cpu}")
             warm = [worker.run() for _ in range(_WARM_UP)]
         count = max(1, round(_SECONDS / warm[-1]))
         times: dict[str, list[float]] = {level: [] for level in workers}
-        for _ in range(rounds):
+        for _ in range(settings.rounds):
             for level, worker in workers.items():
                 times[level].append(worker.run(count))
         for worker in workers.values():
@@ -156,9 +196,9 @@ def measure(name: str, folders: dict[str, Path], scratch: Path, rounds: int, cpu
     }
 
 
-def run(name: str, scratch: Path, rounds: int, cpu: int) -> dict[str, Any]:
+def run(name: str, settings: Settings) -> dict[str, Any]:
     """One project: what is proposed at each level, and what it gains."""
-    project = PROJECTS[name]
+    project, scratch = PROJECTS[name], settings.scratch
     before = scratch / "before" / name
     shutil.copytree(FOLDER / name, before)
     folders = {"before": before}
@@ -168,7 +208,10 @@ def run(name: str, scratch: Path, rounds: int, cpu: int) -> dict[str, Any]:
         row[level] = {"edits": edits}
         if edits and all(_text(folder) != _text(other) for other in folders.values()):
             folders[level] = folder
-    found = measure(name, {**folders, "again": before}, scratch, rounds, cpu) if len(folders) > 1 else {}
+    if settings.prepare:
+        row["prepared"] = prepare(name, folders, settings)
+        return row
+    found = measure(name, {**folders, "again": before}, settings) if len(folders) > 1 else {}
     if found:
         row["noise"] = round(abs(found.pop("again")["speedup"] - 1.0), 3)
     for level, figures in found.items():
@@ -183,8 +226,8 @@ def _text(folder: Path) -> list[str]:
 
 
 def lines_of(name: str, row: dict[str, Any]) -> list[str]:
-    found = []
-    for level in LEVELS:
+    found = [f"{name:18} first steps {row['prepared']}"] if "prepared" in row else []
+    for level in LEVELS if "prepared" not in row else ():
         one = row.get(level)
         if one is None:
             continue
@@ -226,6 +269,8 @@ def main() -> int:
     parser.add_argument(
         "--keep", metavar="FOLDER", type=Path, help="work in this new folder and leave the copies there"
     )
+    parser.add_argument("--cache", metavar="FOLDER", type=Path, help="where Inductor keeps what it compiles")
+    parser.add_argument("--prepare", action="store_true", help="compile, and measure nothing")
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {STORED.relative_to(ROOT)}")
     given = parser.parse_args()
     fetch()
@@ -234,10 +279,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="strop-proposals-") as folder:
         scratch = (given.keep or Path(folder)).resolve()
         scratch.mkdir(parents=True, exist_ok=True)
+        cache = (given.cache or scratch / "inductor").resolve()
+        cache.mkdir(parents=True, exist_ok=True)
+        settings = Settings(scratch, cache, given.rounds, given.cpu, given.prepare)
         for name in given.projects or PROJECTS:
-            rows[name] = run(name, scratch, given.rounds, given.cpu)
+            rows[name] = run(name, settings)
             print("\n".join(lines_of(name, rows[name])), flush=True)
-            if given.write:
+            if given.write and not given.prepare:
                 known = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
                 kept = {key: (known | rows)[key] for key in PROJECTS if key in known | rows}
                 STORED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
