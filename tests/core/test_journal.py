@@ -119,3 +119,12 @@ def test_whoever_shows_progress_is_told_of_each_step_as_it_begins():
         with journal.step("inner"):
             pass
     assert told == ["outer", "inner"]
+
+
+def test_a_journal_that_nobody_will_read_tells_its_steps_and_keeps_nothing():
+    told = []
+    journal = Journal(on_step=told.append, keep=False)
+    with journal.step("outer"):
+        assert journal.add("choice", "conv1", "as it is").message == "as it is"
+    assert told == ["outer"]
+    assert journal.events == [] and journal.explain() == "nothing was recorded"

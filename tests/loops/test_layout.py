@@ -14,7 +14,7 @@ from strop.core.problem import Problem
 from strop.loops.index import Index
 from strop.loops.layout import Layout, channels_last
 from strop.loops.passes.compute_at import ComputeAt
-from strop.loops.passes.layouts import Relayout, StoreAt, tensors
+from strop.loops.passes.layouts import Relayout, StoreAt
 
 
 @st.composite
@@ -103,8 +103,8 @@ def test_layouts_print_and_parse_back(data):
 @settings(max_examples=8)
 def test_nests_compute_the_same_under_every_layout(family, data):
     program = lowered(family)
-    for name in data.draw(st.lists(st.sampled_from(sorted(tensors(program))), min_size=1, max_size=3, unique=True)):
-        current = tensors(program)
+    for name in data.draw(st.lists(st.sampled_from(sorted(program.tensors)), min_size=1, max_size=3, unique=True)):
+        current = program.tensors
         shape = (current.get(name + ".relaid") or current[name]).shape
         if not shape:
             continue
@@ -123,8 +123,8 @@ def test_nests_compute_the_same_under_every_layout(family, data):
 def test_compiled_code_computes_the_same_under_every_layout(family, data):
     program = lowered(family)
     edits = []
-    for name in data.draw(st.lists(st.sampled_from(sorted(tensors(program))), min_size=1, max_size=2, unique=True)):
-        shape = tensors(program)[name].shape
+    for name in data.draw(st.lists(st.sampled_from(sorted(program.tensors)), min_size=1, max_size=2, unique=True)):
+        shape = program.tensors[name].shape
         one = Relayout(name, data.draw(steps(shape, 3))) if shape else None
         if one is not None and one.check(program):
             edits.append(one)
@@ -203,6 +203,6 @@ def test_a_producer_runs_inside_its_reader(loop):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_input_that_lies_as_a_person_said_is_not_laid_out_again(family):
     program = lowered(family)
-    flat = [Relayout(name, (("fuse", 0, len(b.shape)),)) for name, b in tensors(program).items() if len(b.shape) > 1]
+    flat = [Relayout(name, (("fuse", 0, len(b.shape)),)) for name, b in program.tensors.items() if len(b.shape) > 1]
     fitting = [one for one in flat if one.check(program)]
     natively(family, fitting[:1])

@@ -6,48 +6,58 @@ import math
 from collections.abc import Mapping
 
 from strop.loops.index import Index, Var
-from strop.loops.ir import Buffer, Loop, Nest, Store, loads
+from strop.loops.ir import Buffer, Loop, Nest, loads
 
 LONGEST_VECTOR = 16  # elements of any target's vectors
 
 
 def register_scratch(nest: Nest) -> frozenset[Buffer]:
     """The scratch of a scheduled nest that lives in registers; other scratch is memory."""
-    return frozenset(s for s in nest.all_scratch if _Uses(s).fit(nest))
+    uses = {buffer: _Uses() for buffer in nest.all_scratch}
+    if uses:
+        _visit(nest, {}, uses)
+    return frozenset(buffer for buffer, one in uses.items() if one.fit)
 
 
 class _Uses:
     """How a nest uses a scratch buffer."""
 
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
+    def __init__(self) -> None:
+        self.known = True  # every index is a number once loops are expanded
         self.vectors: set[bool] = set()  # whether uses are of vectors
-        self.blocks: list[set[tuple[int, int]]] = []
+        self.blocks: list[set[tuple[int, int]]] = [set()]
 
-    def fit(self, nest: Nest) -> bool:
+    @property
+    def fit(self) -> bool:
         """Whether every index is a number once loops are expanded, and vectors of the buffer meet vectors."""
-        return self._visit(nest, {}) and len(self.vectors) <= 1 and all(map(_same_vectors, self.blocks))
+        return self.known and len(self.vectors) <= 1 and all(map(_same_vectors, self.blocks))
 
-    def _visit(self, item: Store | Nest, loops: Mapping[Var, Loop]) -> bool:
-        if isinstance(item, Nest):
-            if self.buffer in item.scratch or not self.blocks:
-                self.blocks.append(set())
-            inner = {**loops, **{loop.var: loop for loop in item.loops}}
-            return all(self._visit(i, inner) for i in item.body)
-        uses = [load.index for load in loads(item) if load.buffer == self.buffer]
-        if item.target == self.buffer:
-            uses.append(item.index)
-        return all(self._known(index, loops) for index in uses)
-
-    def _known(self, index: tuple[Index, ...], loops: Mapping[Var, Loop]) -> bool:
+    def add(self, index: tuple[Index, ...], modes: Mapping[Var, str]) -> None:
         found = frozenset().union(*(part.vars for part in index)) if index else frozenset()
-        if any(v not in loops or mode(loops[v]) not in ("unroll", "vector") for v in found):
-            return False
-        lanes = [v for v in found if mode(loops[v]) == "vector"]
+        lanes = [v for v in found if modes.get(v) == "vector"]
+        if any(modes.get(v) not in ("unroll", "vector") for v in found):
+            self.known = False
+            return
         self.vectors.add(bool(lanes))
         for v in lanes:
-            self.blocks[-1].update((loops[v].extent, _offset(part, v)) for part in index if part.coefficient(v))
-        return all(part.coefficient(v) in (0, 1) for part in index for v in lanes)
+            self.blocks[-1].update((v.extent, _offset(part, v)) for part in index if part.coefficient(v))
+            self.known = self.known and all(part.coefficient(v) in (0, 1) for part in index)
+
+
+def _visit(nest: Nest, modes: Mapping[Var, str], uses: Mapping[Buffer, _Uses]) -> None:
+    """Tell every use of scratch, below loops that run in these modes."""
+    inner = {**modes, **{loop.var: mode(loop) for loop in nest.loops}}
+    for buffer in nest.scratch:
+        uses[buffer].blocks.append(set())
+    for item in nest.body:
+        if isinstance(item, Nest):
+            _visit(item, inner, uses)
+            continue
+        for load in loads(item):
+            if (one := uses.get(load.buffer)) is not None and one.known:
+                one.add(load.index, inner)
+        if (one := uses.get(item.target)) is not None and one.known:
+            one.add(item.index, inner)
 
 
 def mode(loop: Loop) -> str:

@@ -61,10 +61,12 @@ class Journal:
     do not, and each would keep a page of Python's allocator (a megabyte) from being given back: they are held in one
     block of bytes, and read from it when somebody looks.
 
-    `on_step` is told the name of each step as it begins, for whoever shows progress.
+    `on_step` is told the name of each step as it begins, for whoever shows progress. Where nobody will read it, it
+    does not `keep` its events, and what only tells may be left out.
     """
 
-    def __init__(self, on_step: Callable[[str], None] | None = None) -> None:
+    def __init__(self, on_step: Callable[[str], None] | None = None, *, keep: bool = True) -> None:
+        self.keeps = keep
         self._written = bytearray()  # see `_pickled`
         self._count = 0
         self._on_step = on_step
@@ -107,9 +109,10 @@ class Journal:
             outcome = ""
         finally:
             self._local.depth = event.depth
-            done = replace(event, seconds=time.perf_counter() - start, message=outcome)
-            with self._lock:
-                self._written += _pickled(done, position)
+            if self.keeps:
+                done = replace(event, seconds=time.perf_counter() - start, message=outcome)
+                with self._lock:
+                    self._written += _pickled(done, position)
 
     def take(self, events: Iterable[Event]) -> None:
         """The events of another journal, behind those of this one."""
@@ -117,6 +120,8 @@ class Journal:
             self._append(replace(event, depth=event.depth + self._depth))
 
     def _append(self, event: Event) -> int:
+        if not self.keeps:
+            return 0
         with self._lock:
             self._written += _pickled(event)
             self._count += 1

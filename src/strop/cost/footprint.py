@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from strop.codegen.access import FEWEST_TURNED
 from strop.core.dtypes import SIZES
 from strop.core.memoize import remembered
+from strop.core.values import cached_property
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
 from strop.loops.ir import Buffer, Loop, Nest, Store, loads
 
@@ -42,6 +42,13 @@ class MemoryAccess:
     offset: Index
     writes: bool
     small: bool = False  # written element by element
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.part, self.buffer, self.offset, self.writes, self.small))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -21,6 +20,7 @@ from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, evaluate, symbols
 from strop.core.problem import Problem
 from strop.core.topological import topological
+from strop.core.values import cached_property
 from strop.draw.layout import Arrow, homes, labelled
 from strop.draw.notebook import graph_html
 

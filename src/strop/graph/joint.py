@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal
 
 from strop.core.passes import VERIFIERS
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.graph.ir import Graph, Node
 from strop.graph.verify import verify as verify_graph
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Union
 
 from strop.core.memoize import remembered
 from strop.core.passes import Pass
+from strop.core.values import changed
 from strop.graph.ir import NOWHERE
-from strop.loops.ir import Buffer, Nest, rename, shared
+from strop.loops.ir import Buffer, Nest, shared
 from strop.loops.lowered import LibraryCall
+from strop.loops.rewriting import rename
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ def canonicalise(nest: Nest) -> tuple[Nest, Mapping[Buffer, Buffer]]:
         last = held.name.rpartition(".")[2]
         name = next(name for name in chain((last,), (f"{last}{i}" for i in count(1))) if name not in taken)
         taken.add(name)
-        scratch[held] = replace(held, name=name)
-    plain = replace(_anonymous(rename(nest, {**new, **scratch}, number=True), scratch), name="k")
+        scratch[held] = changed(held, name=name)
+    plain = changed(_anonymous(rename(nest, {**new, **scratch}, number=True), scratch), name="k")
     return shared(plain), {short: b for b, short in new.items()}
 
 
 def _anonymous(nest: Nest, scratch: Mapping[Buffer, Buffer]) -> Nest:
     body = tuple(_anonymous(item, scratch) if isinstance(item, Nest) else item for item in nest.body)
     held = tuple(scratch[s] for s in nest.scratch)
-    return replace(nest, body=body, scratch=held, name="", origin=NOWHERE, note="")
+    return changed(nest, body=body, scratch=held, name="", origin=NOWHERE, note="")

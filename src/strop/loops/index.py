@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from strop.core.extents import Extent, Shape, SymbolicExtent, UnknownExtent, common_divisor
 from strop.core.extents import bounds as extent_bounds
+from strop.core.values import cached_property
 
 if TYPE_CHECKING:
     from strop.loops.ir import Expr
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 Bounds = tuple[Extent, Extent]
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+class Var(NamedTuple):
     """A loop variable, 0 ≤ value < extent."""
 
     name: str
@@ -99,12 +98,16 @@ class Indirect:
 Atom = Union[Var, Quotient, Remainder, Indirect]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Index:
     """const + Σ coefficient·atom; no atom twice, no zero coefficient, atoms in a fixed order."""
 
     terms: tuple[tuple[Atom, Extent], ...] = ()
     const: Extent = 0
+
+    def __init__(self, terms: tuple[tuple[Atom, Extent], ...] = (), const: Extent = 0) -> None:
+        held = self.__dict__
+        held["terms"], held["const"] = terms, const
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -229,6 +232,21 @@ class Index:
         """The index with variables replaced, simplified again."""
         if not any(v in new for v in self.vars):
             return self
+        sums = dict[Atom, Extent]()
+        const = self.const
+        for atom, factor in self.terms:
+            moved = new.get(atom, _ITSELF) if isinstance(atom, Var) else None
+            if moved is None or any(isinstance(inner, Remainder) for inner, _ in moved.terms):  # may make one of two
+                return self._substituted(new)
+            if moved is _ITSELF:
+                sums[atom] = sums.get(atom, 0) + factor
+                continue
+            const += moved.const * factor
+            for inner, times in moved.terms:
+                sums[inner] = sums.get(inner, 0) + times * factor
+        return _canonical(sums, const)
+
+    def _substituted(self, new: Mapping[Var, Index]) -> Index:
         result = Index(const=self.const)
         for atom, factor in self.terms:
             result = result + _substitute(atom, new) * factor
@@ -265,6 +283,7 @@ class Index:
 
 
 ZERO = Index()
+_ITSELF = Index()  # stands for a variable that is not replaced
 
 
 def index_of(value: Atom | Index | Extent) -> Index:
@@ -399,6 +418,20 @@ def row_major(shape: Shape) -> Shape:
 
 def flatten(index: tuple[Index, ...], shape: Shape) -> Index:
     """The offset of an element in a contiguous array."""
+    if len(index) == 1 and len(shape) == 1:
+        return index[0]
+    sums: dict[Atom, Extent] = {}
+    const: Extent = 0
+    for part, stride in zip(index, row_major(shape)):
+        const += part.const * stride
+        for atom, factor in part.terms:
+            if isinstance(atom, Remainder):  # may make one of two
+                return _added_up(index, shape)
+            sums[atom] = sums.get(atom, 0) + factor * stride
+    return _canonical(sums, const)
+
+
+def _added_up(index: tuple[Index, ...], shape: Shape) -> Index:
     offset = ZERO
     for part, stride in zip(index, row_major(shape)):
         offset = offset + part * stride

@@ -14,24 +14,24 @@ knows an operator by name; `loops/lower` writes nests, `loops/primitives` reshap
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain, count
+from dataclasses import dataclass, field
+from itertools import chain
 from math import prod
 from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, UnknownExtent, symbols
 from strop.core.memoize import remembered
+from strop.core.values import cached_property, changed
 from strop.draw.notebook import text_html
 from strop.graph.ir import NOWHERE, Origin
-from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
+from strop.loops.index import Index, Indirect, Quotient, Remainder, Var, flatten, index_of
 
 #: spaces of what stays the same from call to call: parameters, what is computed from them, and constants
 CONSTANT = ("param", "packed", "const")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Buffer:
     """A contiguous row-major array. `space` says who owns the memory:
 
@@ -43,6 +43,10 @@ class Buffer:
     dtype: str
     shape: Shape
     space: str = "arena"
+
+    def __init__(self, name: str, dtype: str, shape: Shape, space: str = "arena") -> None:
+        held = self.__dict__
+        held["name"], held["dtype"], held["shape"], held["space"] = name, dtype, shape, space
 
     @property
     def size(self) -> Extent:
@@ -98,12 +102,16 @@ class Number:
         return str(self.index)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Guard:
     """Holds where 0 ≤ index < extent."""
 
     index: Index
     extent: Extent
+
+    def __init__(self, index: Index, extent: Extent) -> None:
+        held = self.__dict__
+        held["index"], held["extent"] = index, extent
 
     def substitute(self, new: Mapping[Var, Index]) -> Guard:
         return Guard(self.index.substitute(new), self.extent)
@@ -121,7 +129,7 @@ class Guard:
         return f"0<={self.index}<{index_of(self.extent)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Load:
     """One element read. Where a guard fails nothing is read and the value is `other`.
 
@@ -133,6 +141,12 @@ class Load:
     guards: tuple[Guard, ...] = ()
     other: float | int | bool = 0
     prefetch: Index | None = None
+
+    def __init__(
+        self, buffer: Buffer, index: tuple[Index, ...], guards: tuple[Guard, ...] = (),
+        other: float | int | bool = 0, prefetch: Index | None = None,
+    ) -> None:  # fmt: skip
+        self.__dict__.update(buffer=buffer, index=index, guards=guards, other=other, prefetch=prefetch)
 
     @property
     def dtype(self) -> str:
@@ -158,7 +172,7 @@ class Load:
         if prefetch == self.prefetch and not any(v in new for v in self.vars):
             return self
         guards = tuple(g.substitute(new) for g in self.guards)
-        return replace(
+        return changed(
             self,
             index=tuple(i.substitute(new) for i in self.index),
             guards=tuple(g for g in guards if not g.always),
@@ -174,7 +188,7 @@ class Load:
         return text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Apply:
     """A pointwise function of values; `op` is a name of `strop.codegen.math.functions.FUNCTIONS`, `where` or `cast`.
 
@@ -184,6 +198,10 @@ class Apply:
     op: str
     args: tuple[Expr, ...]
     dtype: str
+
+    def __init__(self, op: str, args: tuple[Expr, ...], dtype: str) -> None:
+        held = self.__dict__
+        held["op"], held["args"], held["dtype"] = op, args, dtype
 
     @cached_property
     def vars(self) -> frozenset[Var]:
@@ -248,7 +266,7 @@ def neutral(reduce: str, dtype: str) -> float | int | bool:
 # ---- statements ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Store:
     """target[index] = value, or target[index] = combine(target[index], value) with a reduction.
 
@@ -263,6 +281,13 @@ class Store:
     guards: tuple[Guard, ...] = ()
     nodes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     number: int | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self, target: Buffer, index: tuple[Index, ...], value: Expr, reduce: str | None = None,
+        guards: tuple[Guard, ...] = (), nodes: tuple[str, ...] = (), number: int | None = None,
+    ) -> None:  # fmt: skip
+        held = self.__dict__
+        held.update(target=target, index=index, value=value, reduce=reduce, guards=guards, nodes=nodes, number=number)
 
     @cached_property
     def offset(self) -> Index:
@@ -286,7 +311,7 @@ class Store:
         same = value is self.value and all(a is b for a, b in zip(index, self.index)) and guards == self.guards
         if same:
             return self
-        return replace(self, index=index, value=value, guards=tuple(g for g in guards if not g.always))
+        return changed(self, index=index, value=value, guards=tuple(g for g in guards if not g.always))
 
     def __str__(self) -> str:
         sign = {None: "=", "sum": "+=", "prod": "*=", "max": "max=", "min": "min=", "any": "|=", "all": "&="}[
@@ -318,7 +343,7 @@ class Loop:
         return self.var.extent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Nest:
     """Loops around a body of statements and nests; `scratch` lives inside one iteration of the loops."""
 
@@ -328,6 +353,12 @@ class Nest:
     name: str = ""
     origin: Origin = NOWHERE
     note: str = ""  # what it computes, for people: "conv + relu"
+
+    def __init__(
+        self, loops: tuple[Loop, ...], body: tuple[Store | Nest, ...], scratch: tuple[Buffer, ...] = (),
+        name: str = "", origin: Origin = NOWHERE, note: str = "",
+    ) -> None:  # fmt: skip
+        self.__dict__.update(loops=loops, body=body, scratch=scratch, name=name, origin=origin, note=note)
 
     @cached_property
     def _hash(self) -> int:
@@ -362,7 +393,7 @@ class Nest:
         inner = [s for item in self.body if isinstance(item, Nest) for s in item.all_scratch]
         return (*self.scratch, *inner)
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols of its loops and buffers, by name."""
         shapes = (buffer.shape for buffer in (*self.reads, *self.writes, *self.all_scratch))
@@ -382,11 +413,11 @@ class Nest:
 
     def substitute(self, new: Mapping[Var, Index]) -> Nest:
         body = tuple(item.substitute(new) for item in self.body)
-        return self if all(a is b for a, b in zip(body, self.body)) else replace(self, body=body)
+        return self if all(a is b for a, b in zip(body, self.body)) else changed(self, body=body)
 
     def map_stores(self, change: Callable[[Store], Store]) -> Nest:
         body = tuple(change(i) if isinstance(i, Store) else i.map_stores(change) for i in self.body)
-        return self if all(a is b for a, b in zip(body, self.body)) else replace(self, body=body)
+        return self if all(a is b for a, b in zip(body, self.body)) else changed(self, body=body)
 
     def __str__(self) -> str:
         from strop.loops.text import nest_text
@@ -433,62 +464,3 @@ def index_loads(index: Index) -> tuple[Load, ...]:
         elif isinstance(atom, Quotient | Remainder):
             found += index_loads(atom.of)
     return tuple(found)
-
-
-def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
-    """The expression with every load replaced (loads inside data-dependent indices too)."""
-    if isinstance(expr, Load):
-        if any(part.is_data for part in expr.index) or any(g.index.is_data for g in expr.guards):
-            index = tuple(_replace_in_index(i, change) for i in expr.index)
-            guards = tuple(Guard(_replace_in_index(g.index, change), g.extent) for g in expr.guards)
-            return change(replace(expr, index=index, guards=guards))
-        return change(expr)
-    if isinstance(expr, Apply):
-        args = tuple(replace_loads(a, change) for a in expr.args)
-        return expr if all(a is b for a, b in zip(args, expr.args)) else Apply(expr.op, args, expr.dtype)
-    if isinstance(expr, Number) and expr.index.is_data:
-        return Number(_replace_in_index(expr.index, change), expr.dtype)
-    return expr
-
-
-def _replace_in_index(index: Index, change: Callable[[Load], Expr]) -> Index:
-    if not index.is_data:
-        return index
-    result = Index(const=index.const)
-    for atom, factor in index.terms:
-        if isinstance(atom, Indirect):
-            part = indirect(replace_loads(atom.value, change), atom.extent, sure=atom.sure)
-        elif isinstance(atom, Quotient):
-            part = _replace_in_index(atom.of, change) // atom.by
-        elif isinstance(atom, Remainder):
-            part = _replace_in_index(atom.of, change) % atom.by
-        else:
-            part = index_of(atom)
-        result = result + part * factor
-    return result
-
-
-def rename(
-    nest: Nest, new: Mapping[Buffer, Buffer], move: IndexMap = lambda index: index, *, number: bool = False
-) -> Nest:
-    """The nest over other buffers, where elements lie in the places that `move` tells. With `number`, its statements
-    are numbered, and say no more which nodes they compute."""
-    if not number and not any(b in new for b in (*nest.reads, *nest.writes)):
-        return nest
-    numbers = count()
-
-    def read(load: Load) -> Load:
-        return replace(load, buffer=new[load.buffer], index=move(load.index)) if load.buffer in new else load
-
-    def change(store: Store) -> Store:
-        index = Load(store.target, store.index)
-        moved = replace_loads(index, read)
-        assert isinstance(moved, Load)
-        value = replace_loads(store.value, read)
-        if number:
-            store = replace(store, nodes=(), number=next(numbers))
-        elif moved is index and value is store.value:
-            return store
-        return replace(store, target=moved.buffer, index=moved.index, value=value)
-
-    return nest.map_stores(change)

@@ -12,14 +12,16 @@ its way back, so a layout can be undone as it can be done.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from math import prod
 from typing import Any, Union
 
 from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
+from strop.core.values import changed
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Const, Guard, Load, Loop, Nest, Store, replace_loads
+from strop.loops.ir import Buffer, Const, Guard, Load, Loop, Nest, Store
+from strop.loops.rewriting import replace_loads
 
 Shape = tuple[int, ...]
 Place = tuple[Index, ...]
@@ -331,7 +333,7 @@ def _relaid(nest: Nest, touched: tuple[tuple[Buffer, tuple[Buffer, Layout]], ...
         if load.other == 0:
             zeros = layout.zeros(len(shape))
             guards = tuple(g for g in guards if not _provided(g, load, zeros))
-        return replace(load, buffer=physical, index=layout.index(load.index, shape), guards=guards)
+        return changed(load, buffer=physical, index=layout.index(load.index, shape), guards=guards)
 
     def change(store: Store) -> tuple[Store, ...]:
         value = replace_loads(store.value, read)
@@ -342,10 +344,10 @@ def _relaid(nest: Nest, touched: tuple[tuple[Buffer, tuple[Buffer, Layout]], ...
         if found is None:
             if value is store.value and moved is place:
                 return (store,)
-            return (replace(store, index=moved.index, guards=moved.guards, value=value),)
+            return (changed(store, index=moved.index, guards=moved.guards, value=value),)
         physical, layout = found
         return tuple(
-            replace(store, target=physical, index=index, value=value, guards=(*moved.guards, *guards))
+            changed(store, target=physical, index=index, value=value, guards=(*moved.guards, *guards))
             for index, guards in layout.places(moved.index, store.target.shape)
         )
 
@@ -360,7 +362,7 @@ def _rewritten(nest: Nest, change: Callable[[Store], tuple[Store, ...]]) -> Nest
         else:
             body += change(item)
     same = len(body) == len(nest.body) and all(a is b for a, b in zip(body, nest.body))
-    return nest if same else replace(nest, body=tuple(body))
+    return nest if same else changed(nest, body=tuple(body))
 
 
 def _provided(guard: Guard, load: Load, zeros: Mapping[int, tuple[int, int]]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from strop.core.extents import Symbol, symbols
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.graph.ir import Node
 from strop.loops.ir import Buffer, Nest
 from strop.loops.layout import Layout
@@ -82,9 +82,33 @@ class Lowered:
     handed: frozenset[str] = frozenset()  # those among them that nests still write channels first
     once: tuple[Nest, ...] = ()  # what parameters alone decide: done when these change
 
-    @property
+    @cached_property
     def library(self) -> tuple[LibraryCall, ...]:
         return tuple(step for step in self.nests if isinstance(step, LibraryCall))
+
+    @cached_property
+    def steps(self) -> Mapping[str, Step]:
+        """What every call of the program runs, by name."""
+        return {step.name: step for step in self.nests}
+
+    @cached_property
+    def tensors(self) -> Mapping[str, Buffer]:
+        """The tensors that passes can name: what steps read and write, by name."""
+        found: dict[str, Buffer] = {}
+        for step in self.nests:
+            for buffer in (*reads(step), *writes(step)):
+                found.setdefault(buffer.name, buffer)
+        return found
+
+    @cached_property
+    def readers(self) -> Mapping[Buffer, tuple[int, ...]]:
+        """The places of the steps that read each tensor."""
+        return _places(reads(step) for step in self.nests)
+
+    @cached_property
+    def writers(self) -> Mapping[Buffer, tuple[int, ...]]:
+        """The places of the steps that write each tensor."""
+        return _places(writes(step) for step in self.nests)
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
@@ -93,3 +117,19 @@ class Lowered:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.nests))
+
+
+def reads(step: Step) -> tuple[Buffer, ...]:
+    return step.inputs if isinstance(step, LibraryCall) else step.reads
+
+
+def writes(step: Step) -> tuple[Buffer, ...]:
+    return step.outputs if isinstance(step, LibraryCall) else step.writes
+
+
+def _places(touched: Iterable[tuple[Buffer, ...]]) -> dict[Buffer, tuple[int, ...]]:
+    found: dict[Buffer, list[int]] = {}
+    for place, buffers in enumerate(touched):
+        for buffer in dict.fromkeys(buffers):
+            found.setdefault(buffer, []).append(place)
+    return {buffer: tuple(places) for buffer, places in found.items()}

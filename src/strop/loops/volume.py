@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, UnknownExtent
@@ -17,34 +17,39 @@ def volume(nest: Nest) -> tuple[Extent, Extent]:
     symbol which of the two is smaller, the bounds count.
     """
     counts: dict[tuple[Buffer, bool], Extent] = {}
-    for access, times in _accesses(nest, 1):
-        place = (access.target, True) if isinstance(access, Store) else (access.buffer, False)
-        counts[place] = counts.get(place, 0) + times
+    places: dict[Buffer, list[Load | Store]] = {}
     local = set(nest.all_scratch)
+    for access, times in _accesses(nest, 1):
+        writes = isinstance(access, Store)
+        buffer = access.target if isinstance(access, Store) else access.buffer
+        if buffer not in local:
+            counts[buffer, writes] = counts.get((buffer, writes), 0) + times
+            places.setdefault(buffer, []).append(access)
     moved: list[Extent] = [0, 0]
     for (buffer, writes), times in counts.items():
-        if buffer not in local:
-            reach = footprint(nest, buffer)
-            try:
-                moved[writes] += min(reach, times * SIZES[buffer.dtype])
-            except UnknownExtent:
-                moved[writes] += reach
+        reach = _reach(buffer, places[buffer])
+        try:
+            moved[writes] += min(reach, times * SIZES[buffer.dtype])
+        except UnknownExtent:
+            moved[writes] += reach
     return moved[0], moved[1]
 
 
 def footprint(nest: Nest, buffer: Buffer) -> Extent:
     """Bytes of a buffer between the first and the last element that a nest can touch; all of them where that depends
     on the value of a symbol."""
+    places: list[Load | Store] = [store for store in nest.stores if store.target == buffer]
+    places += [load for store in nest.stores for load in loads(store) if load.buffer == buffer]
+    return _reach(buffer, places)
+
+
+def _reach(buffer: Buffer, places: Sequence[Load | Store]) -> Extent:
     low, high = None, None
     try:
-        for store in nest.stores:
-            offsets = [load.offset for load in loads(store) if load.buffer == buffer]
-            if store.target == buffer:
-                offsets.append(store.offset)
-            for offset in offsets:
-                a, b = offset.bounds
-                low = a if low is None else min(low, a)
-                high = b if high is None else max(high, b)
+        for place in places:
+            a, b = place.offset.bounds
+            low = a if low is None else min(low, a)
+            high = b if high is None else max(high, b)
         if low is None or high is None:
             return 0
         return min(high - max(low, 0) + 1, buffer.size) * SIZES[buffer.dtype]

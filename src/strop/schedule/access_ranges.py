@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from math import gcd, lcm
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from strop.core.memoize import remembered
+from strop.core.values import cached_property
 from strop.loops.calls import Call
 from strop.loops.index import Atom, Index, Quotient, Remainder, Var, index_of
 from strop.loops.ir import CONSTANT, Buffer, Loop, Nest, Store, loads
@@ -204,9 +204,18 @@ def _ranged(nest: Nest, name: str, pieces: Iterator[LoopPiece]) -> Nest:
     return replace(nest, loops=tuple(loops), body=body)
 
 
-@remembered(maxsize=4096)
 def ranged_loops(call: Call) -> tuple[RangedLoop, ...]:
     """Over every loop of a call that may run a part at a time: parallel, and around all that it does."""
+    return _ranged_loops(call, nodes(call))
+
+
+def nodes(call: Call) -> tuple[tuple[str, ...], ...]:
+    """What the statements of a call compute of the graph: calls that differ in that alone count as equal."""
+    return tuple(store.nodes for store in call.source.stores)
+
+
+@remembered(maxsize=4096)
+def _ranged_loops(call: Call, nodes: tuple[tuple[str, ...], ...]) -> tuple[RangedLoop, ...]:
     nest = call.nest
     if any(loop.kind == "sequential" for loop in nest.all_loops) or set(nest.reads) & set(nest.writes):
         return ()

@@ -72,11 +72,11 @@ KINDS: dict[str, type[Any]] = {
 }
 
 
-def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int) -> dict[str, Algorithm]:
-    """Every algorithm but the direct one that can compute a node, with its best numbers, whether it pays or not."""
+def possible_algorithms(node: Node, graph: Graph, target: Target, threads: int, weights: int) -> dict[str, Algorithm]:
+    """Every algorithm but the direct one that can compute a node, with its best numbers, whether it pays or not.
+    `weights` are those of the graph."""
     if graph.symbols:
         return {}
-    weights = _weights(graph)
     found: dict[str, Algorithm | None] = {"winograd": choose_winograd(node, target, threads, weights, always=True)}
     found["winogradgradient"] = choose_winograd_gradient(node, target, threads, always=True)
     if not _at_the_border(node, graph):
@@ -117,7 +117,7 @@ def choose_algorithms(
     found: dict[Node, Algorithm] = {}
     if graph.symbols:  # cycles are counted for numbers; symbolic graphs are lowered directly
         return found
-    weights = _weights(graph)
+    weights = weights_of(graph)
     asked = needs(graph) if options.use("winograd") == "checked" else {}
     for node in graph.nodes:
         chosen: Algorithm | None = None
@@ -145,7 +145,7 @@ def choose_algorithms(
     return found
 
 
-def _weights(graph: Graph) -> int:
+def weights_of(graph: Graph) -> int:
     """Bytes of what products and convolutions multiply by."""
     users = [node for node in graph.nodes if is_product(node) or node.op == "conv"]
     return sum(one.type.bytes for one in {node.inputs[1] for node in users} if is_parametric(one))

@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from typing import ClassVar
 
 from strop.core.passes import Level, Pass, Verdict, no, yes
-from strop.loops.lowered import Lowered
-from strop.loops.passes.layouts import reads, tensors, writes
+from strop.loops.lowered import Lowered, reads, writes
 
 #: layouts that a tensor of channels can be pinned to
 PINNED = ("channels_last", "blocked")
@@ -42,7 +41,7 @@ class KeepApart(ConstraintPass):
     b: str
 
     def check(self, ir: Constraints) -> Verdict:
-        names = [step.name for step in ir.nests.nests]
+        names = ir.nests.steps
         for name in (self.a, self.b):
             if name not in names:
                 near = get_close_matches(name, names, 3)
@@ -73,7 +72,7 @@ class Pin(ConstraintPass):
     def check(self, ir: Constraints) -> Verdict:
         if self.layout not in PINNED:
             return no(f"layouts are {' and '.join(PINNED)}, got `{self.layout}`", self.tensor)
-        known = tensors(ir.nests)
+        known = ir.nests.tensors
         if self.tensor not in known:
             near = get_close_matches(self.tensor, known, 3)
             return no(f"there is no tensor `{self.tensor}`" + (f"; near it: {', '.join(near)}" if near else ""))
@@ -86,7 +85,7 @@ class Pin(ConstraintPass):
 
     @classmethod
     def space(cls, ir: Constraints) -> Iterator[Pin]:
-        for name in tensors(ir.nests):
+        for name in ir.nests.tensors:
             for layout in PINNED:
                 if (one := cls(name, layout)).check(ir) and ir.pinned.get(name) != layout:
                     yield one

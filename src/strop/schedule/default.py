@@ -33,13 +33,12 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True, *, cas
     found = contraction(nest)
     if any(loop.until for loop in nest.all_loops):
         schedule_trees(recipe)
-        parallelise_outer(recipe, effort(nest))
+        parallelise_outer(recipe, nest)
     elif not any(isinstance(item, Nest) for item in nest.body):
         _pointwise(recipe)
     elif found is not None and nest.iterations:
-        total = effort(nest)
         tile_contraction(recipe, found)
-        parallelise_outer(recipe, total)
+        parallelise_outer(recipe, nest)
     else:
         _rows(recipe)
     shorten_sums(recipe, cascades=cascades)
@@ -56,10 +55,9 @@ def _pointwise(recipe: ScheduleBuilder) -> None:
     _sort_by_stride(recipe)
     fuse_all(recipe)
     lanes = recipe.target.lanes("f32")
-    total = effort(nest)
     inner = recipe.nest.loops[-1]
     if schedule_transpose(recipe) or not _vectorisable(recipe.nest, inner):
-        parallelise_outer(recipe, total)
+        parallelise_outer(recipe, nest)
         return
     by, name = lanes * (1 if heavy(nest) else 4), inner.name
     if inner.extent > by:
@@ -70,7 +68,7 @@ def _pointwise(recipe: ScheduleBuilder) -> None:
     recipe.do(Vectorise(recipe.name, name))
     if nest.scratch:
         recipe.do(Sink(recipe.name, (name,)))
-    parallelise_outer(recipe, total)
+    parallelise_outer(recipe, nest)
 
 
 def _sort_by_stride(recipe: ScheduleBuilder) -> None:
@@ -97,10 +95,11 @@ def _vectorisable(nest: Nest, loop: Loop) -> bool:
     return not offsets or sum(o in (0, 1) for o in offsets) * 2 >= len(offsets) or loop.extent >= 8
 
 
-def parallelise_outer(recipe: ScheduleBuilder, total: float) -> None:
-    """Divide the work among threads: along the first loop that gives each as much, brought outermost."""
+def parallelise_outer(recipe: ScheduleBuilder, nest: Nest, rounds: int = 1) -> None:
+    """Divide the work of a nest, as it was before it was scheduled, among threads: along the first loop that gives each
+    as much, brought outermost. They meet after each of so many `rounds`."""
     threads = recipe.threads
-    if threads < 2 or total < PARALLEL_EFFORT:
+    if threads < 2 or effort(nest) / max(rounds, 1) < PARALLEL_EFFORT:
         return
     main = max(_parts(recipe.nest), key=work, default=None)
     loop = _divisible(main, threads) if main is not None else None
@@ -155,7 +154,6 @@ def _largest(nest: Nest) -> Index | None:
 
 def _rows(recipe: ScheduleBuilder) -> None:
     """Several passes over a row: vectorise each pass along its own loop, or all of them along an outer loop."""
-    total = effort(recipe.nest)
+    nest = recipe.nest
     schedule_rows(recipe)
-    steps = prod(loop.extent for loop in recipe.nest.loops if loop.kind == "sequential")
-    parallelise_outer(recipe, total / max(steps, 1))
+    parallelise_outer(recipe, nest, prod(loop.extent for loop in recipe.nest.loops if loop.kind == "sequential"))

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from strop.loops.analysis import Contraction, contraction
 from strop.loops.ir import Buffer, Nest
-from strop.loops.lowered import Lowered, Step
-from strop.loops.passes.layouts import reads, writes
+from strop.loops.lowered import Lowered, Step, reads, writes
 
 MUST_SAVE = 0.1  # of the cycles: less is within the model's error
 

@@ -15,13 +15,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
+from strop.core.memoize import remembered
 from strop.core.options import Layouts
 from strop.core.problem import Problem
 from strop.loops.ir import Buffer, Nest, loads
 from strop.loops.layout import Layout, blocked, channels_last, relayout
-from strop.loops.lowered import Step
-from strop.loops.passes.layouts import INSIDE, TWIN, Relayout, Twin, border_copy, writes
+from strop.loops.lowered import Step, writes
+from strop.loops.passes.layouts import INSIDE, TWIN, Relayout, Twin, border_copy
 from strop.schedule.variable_elimination import Table, cheapest
 
 Price = Callable[[Nest], float]
@@ -46,6 +48,10 @@ class StoredLayouts:
     @property
     def available(self) -> tuple[int, ...]:
         return (self.written,) if self.copied is None else (self.written, self.copied)
+
+
+#: the ways in which a tensor may be kept
+STATES = (StoredLayouts(LAST), StoredLayouts(BLOCKS), StoredLayouts(LAST, BLOCKS), StoredLayouts(BLOCKS, LAST))
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class _LayoutSearch:
     ) -> None:
         self.steps, self.wanted, self.price = list(steps), list(wanted), price
         self.pinned: dict[Buffer, int] = {}
+        self.laid: dict[tuple[Buffer, int], tuple[Buffer, Layout]] = {}
         at = {b: (channels or {}).get(b, 1) for b in wanted}
         self.layouts = {
             b: (channels_last(len(b.shape), pads.get(b), dim), blocked(len(b.shape), lanes, pads.get(b), dim))
@@ -123,8 +130,10 @@ class _LayoutSearch:
         return found * (1.0 + BLOCKS_MUST_SAVE * (inside + outside) / 2)
 
     def _laid(self, buffer: Buffer, kind: int) -> tuple[Buffer, Layout]:
-        layout = self.layouts[buffer][kind]
-        return replace(buffer, shape=layout.shape(buffer.shape)), layout
+        if (buffer, kind) not in self.laid:
+            layout = self.layouts[buffer][kind]
+            self.laid[buffer, kind] = (replace(buffer, shape=layout.shape(buffer.shape)), layout)
+        return self.laid[buffer, kind]
 
     def prices(self, nest: Nest, sides: _Tensors) -> Prices:
         """What a nest costs in each way that it may read and write. Nests of many statements (Winograd's transforms run
@@ -156,31 +165,24 @@ class _LayoutSearch:
         return {b: chosen.get(b, StoredLayouts(LAST)) for b in self.wanted}
 
     def _together(self) -> dict[Buffer, StoredLayouts]:
-        domain = (StoredLayouts(LAST), StoredLayouts(BLOCKS), StoredLayouts(LAST, BLOCKS), StoredLayouts(BLOCKS, LAST))
         tables = []
         for buffer in self.wanted:
             if buffer in self.free:
                 costs = [0.0, 0.0, self.copying(buffer, LAST, BLOCKS), self.copying(buffer, BLOCKS, LAST)]
                 costs = [
-                    c if self.pinned.get(buffer, s.written) == s.written else np.inf for c, s in zip(costs, domain)
+                    c if self.pinned.get(buffer, s.written) == s.written else np.inf for c, s in zip(costs, STATES)
                 ]
                 tables.append(Table((buffer,), np.array(costs)))
         for _, nest, sides in self.nests:
-            tables += self._tables(sides, self.prices(nest, sides), domain)
-        found = cheapest({b: len(domain) for b in self.wanted if b in self.free}, tables)
-        return {b: domain[s] for b, s in found.items()}
+            tables += self._tables(sides, self.prices(nest, sides))
+        found = cheapest({b: len(STATES) for b in self.wanted if b in self.free}, tables)
+        return {b: STATES[s] for b, s in found.items()}
 
-    def _tables(
-        self, sides: _Tensors, prices: Mapping[tuple[int, int], float], domain: tuple[StoredLayouts, ...]
-    ) -> list[Table[Buffer]]:
+    def _tables(self, sides: _Tensors, prices: Prices) -> list[Table[Buffer]]:
         """What each combination of the states of a nest's tensors costs; many tensors lie all alike."""
         some = sides.touched if len(sides.touched) <= MOST_APART else sides.touched[:1]
-        costs = np.empty([len(domain)] * len(some))
-        for states in product(domain, repeat=len(some)):
-            kept = dict(zip(some, states)) if len(some) > 1 else dict.fromkeys(sides.touched, states[0])
-            allowed = [cost for pair, cost in prices.items() if sides.allows(*pair, kept)]
-            costs[tuple(map(domain.index, states))] = min(allowed, default=np.inf)
-        alike = np.where(np.eye(len(domain), dtype=bool), 0.0, np.inf)
+        costs = _costs(sides, tuple(prices.items()))
+        alike = np.where(np.eye(len(STATES), dtype=bool), 0.0, np.inf)
         return [Table(some, costs), *(Table((some[0], other), alike) for other in sides.touched[len(some) :])]
 
     def _apart(self) -> dict[Buffer, StoredLayouts]:
@@ -239,16 +241,18 @@ def _tangled(steps: Sequence[Step]) -> set[Buffer]:
 
 def _summed_up(steps: Sequence[Step]) -> set[Buffer]:
     """What is added up as it is (means, norms): in blocks that would be one long chain, which costs digits."""
+    return {buffer for step in steps if isinstance(step, Nest) for buffer in _sums(step)}
+
+
+@remembered(maxsize=4096)
+def _sums(nest: Nest) -> frozenset[Buffer]:
     found: set[Buffer] = set()
-    for step in steps:
-        if not isinstance(step, Nest):
-            continue
-        scratch = set(step.all_scratch)
-        for store in step.stores:
-            read = {load.buffer for load in loads(store)} - scratch
-            if store.reduce == "sum" and len(read) == 1:
-                found |= read
-    return found
+    scratch = set(nest.all_scratch)
+    for store in nest.stores:
+        read = {load.buffer for load in loads(store)} - scratch if store.reduce == "sum" else ()
+        if len(read) == 1:
+            found.update(read)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -268,6 +272,19 @@ class _Tensors:
         reads = all(inside in kept[b].available for b in self.inside)
         others = all(outside in kept[b].available for b in self.outside if b not in self.written)
         return reads and others and all(outside == kept[b].written for b in self.written)
+
+
+@remembered(maxsize=4096)
+def _costs(sides: _Tensors, prices: tuple[tuple[tuple[int, int], float], ...]) -> npt.NDArray[np.float64]:
+    """The least that a nest costs by the states of its tensors; of too many, where all are in one state."""
+    some = sides.touched if len(sides.touched) <= MOST_APART else sides.touched[:1]
+    costs = np.empty([len(STATES)] * len(some))
+    for states in product(STATES, repeat=len(some)):
+        kept = dict(zip(some, states)) if len(some) > 1 else dict.fromkeys(sides.touched, states[0])
+        allowed = [cost for pair, cost in prices if sides.allows(*pair, kept)]
+        costs[tuple(map(STATES.index, states))] = min(allowed, default=np.inf)
+    costs.flags.writeable = False
+    return costs
 
 
 def _sides(nest: Nest, free: set[Buffer]) -> _Tensors:

@@ -7,6 +7,7 @@ is chosen by `schedule/layout_search.py`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -18,8 +19,8 @@ from strop.loops.analysis import contraction
 from strop.loops.index import Index, Var
 from strop.loops.ir import Buffer, Load, Nest, loads
 from strop.loops.layout import Layout
-from strop.loops.lowered import LibraryCall, Lowered, Step
-from strop.loops.passes.layouts import INSIDE, BorderCopy, HandOver, Relayout, Twin, reads, writes
+from strop.loops.lowered import LibraryCall, Lowered, Step, reads, writes
+from strop.loops.passes.layouts import INSIDE, BorderCopy, HandOver, Relayout, Twin
 from strop.schedule.in_place import in_place
 from strop.schedule.layout_search import Price, choose
 
@@ -229,9 +230,12 @@ class _Groups:
         self.parent: dict[Buffer, Buffer] = {}
 
     def root(self, buffer: Buffer) -> Buffer:
-        while (up := self.parent.get(buffer, buffer)) != buffer:
-            buffer = up
-        return buffer
+        top = buffer
+        while (up := self.parent.get(top, top)) is not top and up != top:
+            top = up
+        while (up := self.parent.get(buffer, top)) is not top and up != top:  # the next time it is one step away
+            self.parent[buffer], buffer = top, up
+        return top
 
     def join(self, a: Buffer, b: Buffer) -> None:
         self.parent.setdefault(a, a)
@@ -300,26 +304,34 @@ def _sums_places(nest: Nest, buffer: Buffer) -> bool:
 
 def _turned_as_written(steps: Sequence[Step]) -> set[Buffer]:
     """Results that one contraction writes and nothing reads: squares of them are turned in registers on their way."""
-    written = [b for step in steps for b in writes(step)]
+    written = Counter(b for step in steps for b in writes(step))
     read = {b for step in steps for b in reads(step)}
     single = [b for step in steps if isinstance(step, Nest) and contraction(step) is not None for b in step.writes]
     wide = [b for b in single if len(b.shape) > 2 and b.shape[-1] >= NARROWEST_TURNED]
-    return {b for b in wide if written.count(b) == 1 and b not in read}
+    return {b for b in wide if written[b] == 1 and b not in read}
 
 
 def pads(steps: Sequence[Step]) -> dict[Buffer, dict[int, tuple[int, int]]]:
     """How far reads that want zeros reach over each edge."""
     found: dict[Buffer, dict[int, tuple[int, int]]] = {}
     for step in steps:
-        if not isinstance(step, Nest) or not any(isinstance(item, Nest) for item in step.body):
-            continue
-        for load in _over_the_edge(step):
-            if load.buffer.space != "arena":
-                continue
-            known = found.setdefault(load.buffer, {})
-            for dim, part in enumerate(load.index):
-                if any(g.index == part and g.extent == load.buffer.shape[dim] for g in load.guards):
-                    low, high = part.bounds
-                    before, after = known.get(dim, (0, 0))
-                    known[dim] = (max(before, -low), max(after, high - load.buffer.shape[dim] + 1))
+        for buffer, dim, low, high in _reaches(step) if isinstance(step, Nest) else ():
+            known = found.setdefault(buffer, {})
+            before, after = known.get(dim, (0, 0))
+            known[dim] = (max(before, low), max(after, high))
     return found
+
+
+@remembered(maxsize=4096)
+def _reaches(nest: Nest) -> tuple[tuple[Buffer, int, int, int], ...]:
+    """The same of one nest, read by read."""
+    if not any(isinstance(item, Nest) for item in nest.body):
+        return ()
+    found = []
+    for load in (load for load in _over_the_edge(nest) if load.buffer.space == "arena"):
+        for dim, part in enumerate(load.index):
+            extent = load.buffer.shape[dim]
+            if any(g.index == part and g.extent == extent for g in load.guards):
+                low, high = part.bounds
+                found.append((load.buffer, dim, -low, high - extent + 1))
+    return tuple(dict.fromkeys(found))

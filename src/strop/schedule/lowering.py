@@ -16,10 +16,11 @@ from strop.core.options import Options
 from strop.core.pass_fields import misfit
 from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.graph.ir import Graph, Node
 from strop.loops.lower import LOWERINGS, load_families
 from strop.loops.lower.graph import Lowerings, library_nodes
-from strop.schedule.algorithms import KINDS, Algorithm, possible_algorithms
+from strop.schedule.algorithms import KINDS, Algorithm, possible_algorithms, weights_of
 from strop.target.description import Target
 
 
@@ -36,12 +37,20 @@ class Choices:
     lowerings: Lowerings = field(default_factory=dict, compare=False, repr=False)  # what was made of its nodes so far
 
     def node(self, name: str) -> Node | None:
-        return next((node for node in self.graph.nodes if node.name == name), None)
+        return self._nodes.get(name)
+
+    @cached_property
+    def _nodes(self) -> Mapping[str, Node]:
+        return {node.name: node for node in reversed(self.graph.nodes)}  # the first of a name
+
+    @cached_property
+    def _weights(self) -> int:
+        return weights_of(self.graph)
 
     def possible(self, name: str) -> dict[str, Algorithm]:
         """Every algorithm but the direct one that can compute a node, with its best numbers."""
         node = self.node(name)
-        return possible_algorithms(node, self.graph, self.target, self.threads) if node is not None else {}
+        return possible_algorithms(node, self.graph, self.target, self.threads, self._weights) if node else {}
 
     def find(self, name: str) -> Verdict:
         if self.node(name) is not None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar
 
 from strop.core.passes import VERIFIERS, Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.loops.ir import Buffer, Nest
 
 ALIGNMENT = 64

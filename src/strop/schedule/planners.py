@@ -82,7 +82,7 @@ def schedule_nests(program: Program, journal: Journal, edits: Sequence[Pass] = (
     _check_names(by_nest, schedules)
     for step in program.nests.library:
         journal.add("fallback", step.name, f"{step.target} runs in the library: {step.why}", target=step.target)
-    for name, passes in schedules.items():
+    for name, passes in schedules.items() if journal.keeps else ():
         journal.add("choice", name, " ".join(map(str, passes)) or "as it is")
     history = (*program.history, *(one for passes in schedules.values() for one in passes))
     made = program.having(schedules=schedules, history=history)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -22,18 +21,20 @@ from strop.core.extensions import is_foreign
 from strop.core.options import Options
 from strop.core.passes import VERIFIERS, Pass, Verdict, no
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.graph.ir import Graph, Handover
 from strop.graph.passes import loss_blocks, partition
 from strop.graph.passes import rewrites as graph_passes
 from strop.graph.verify import verify as verify_graph
 from strop.loops.calls import Call, PlannedStep
-from strop.loops.ir import Buffer, Nest, rename
+from strop.loops.ir import Buffer, Nest
 from strop.loops.layout import Layout
 from strop.loops.lower.graph import lower
 from strop.loops.lowered import LibraryCall, Lowered, Step, require_numbers
 from strop.loops.passes import blocking, compute_at, fusion, loop_modes, packing, primitives
 from strop.loops.passes import layouts as layout_passes
 from strop.loops.passes.fusion import FusionPass
+from strop.loops.rewriting import rename
 from strop.loops.verify import verify as verify_steps
 from strop.schedule import constraints, lowering, memory, read_packed, sliding_window
 from strop.schedule.constraints import Constraints

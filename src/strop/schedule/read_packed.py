@@ -14,7 +14,8 @@ from math import prod
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.calls import Call, PlannedStep
 from strop.loops.index import ZERO, Index, IndexMap, Var
-from strop.loops.ir import Buffer, Load, Nest, loads, rename
+from strop.loops.ir import Buffer, Load, Nest, loads
+from strop.loops.rewriting import rename
 
 FEW = 8  # a nest reads few elements of a parameter if they are less than one in so many
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 from strop.core.journal import Journal
@@ -26,6 +25,7 @@ from strop.core.min_cut import INFINITE, FlowNetwork
 from strop.core.options import Memory
 from strop.core.passes import Pass
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.cost.operators import compute_cycles, cycles, is_fused
 from strop.graph.ir import Node
 from strop.graph.joint import LEAVES, JointGraph, verify

@@ -14,13 +14,15 @@ from itertools import chain
 
 from strop.core.passes import Pass, Verdict
 from strop.core.problem import Problem
+from strop.core.values import changed
 from strop.cost.model import estimate, guess
 from strop.loops.calls import Call, PlannedStep, canonicalise
-from strop.loops.ir import CONSTANT, Buffer, Nest, Store, rename
+from strop.loops.ir import CONSTANT, Buffer, Nest, Store
 from strop.loops.lowered import LibraryCall, Lowered
 from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.packing import Pack, Prefetch, PrefetchNext
 from strop.loops.passes.primitives import Reset
+from strop.loops.rewriting import rename
 from strop.schedule.builder import ScheduleBuilder
 from strop.schedule.default import schedule
 from strop.schedule.mutations import made
@@ -211,7 +213,7 @@ class _Calls:
             (before if constant else here).extend(self.calls(replace(moved, name=title, origin=nest.origin))[1])
         written = {actual[b] for b in recipe.nest.writes}
         self.packed = {alike: real for alike, real in self.packed.items() if alike[0] not in written}
-        told = tuple(renamed(one, nest, actual) for one in passes)
+        told = all_renamed(passes, nest, actual)
         touched = {b: actual[b] for b in (*recipe.nest.reads, *recipe.nest.writes)}
         return before, [*here, Call(nest.name, recipe.nest, touched, nest, told)]
 
@@ -238,7 +240,7 @@ class _Choosing(_Calls):
         edits = super().passes_of(nest, canonical, actual)
         replaced = any(isinstance(one, Reset) for one in edits)
         found = edits if replaced else (*self.scheduler.chosen(canonical).passes, *edits)
-        self.chosen[nest.name] = tuple(renamed(one, nest, actual) for one in found)
+        self.chosen[nest.name] = all_renamed(found, nest, actual)
         return found
 
 
@@ -250,9 +252,20 @@ def _in_place_of(nest: Nest, copying: Store) -> Store:
 
 def renamed(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:
     """A pass on canonical names as a pass on the names that people see."""
-    if isinstance(one, Pack | Prefetch | PrefetchNext):
-        return replace(one, nest=nest.name, buffer=_packed_names(nest, actual).get(one.buffer, one.buffer))
-    return replace(one, nest=nest.name)  # type: ignore[call-arg]
+    return all_renamed((one,), nest, actual)[0]
+
+
+def all_renamed(passes: Sequence[Pass], nest: Nest, actual: Mapping[Buffer, Buffer]) -> tuple[Pass, ...]:
+    """Several of them."""
+    found: list[Pass] = []
+    names: Mapping[str, str] = {}
+    for one in passes:
+        if isinstance(one, Pack | Prefetch | PrefetchNext):
+            names = names or _packed_names(nest, actual)
+            found.append(replace(one, nest=nest.name, buffer=names.get(one.buffer, one.buffer)))
+        else:
+            found.append(changed(one, nest=nest.name))
+    return tuple(found)
 
 
 def anonymised(one: Pass, nest: Nest, actual: Mapping[Buffer, Buffer]) -> Pass:

@@ -154,7 +154,7 @@ def interleaved(
     groups: dict[int, InterleavedCalls] = {}
     for step in made:
         if isinstance(step, ChosenWindow):
-            groups[len(order)] = step.group()
+            groups[len(order)] = step.group
             order += [walk.call for walk in step.chain.walks]
         elif not (isinstance(step, Call) and _clears(step) and held.issuperset(step.written)):
             order.append(step)

@@ -16,7 +16,8 @@ from math import lcm, prod
 from strop.core.dtypes import SIZES
 from strop.loops.index import Index
 from strop.loops.interleaved import Clear, Move, Run
-from strop.loops.ir import Buffer, Nest, rename
+from strop.loops.ir import Buffer, Nest
+from strop.loops.rewriting import rename
 from strop.schedule.access_ranges import AccessRange, RangedLoop
 
 SPARE = 1.25  # windows whose rows are moved hold this many times the rows of a strip, so that they move less often

@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate
 
+from strop.core.memoize import remembered
+from strop.core.values import cached_property
 from strop.loops.calls import Call
 from strop.loops.interleaved import InterleavedNests, InterleavedStep, Run
 from strop.loops.ir import Buffer
-from strop.schedule.access_ranges import RangedLoop
+from strop.schedule.access_ranges import RangedLoop, nodes
 from strop.schedule.storage_folding import MOVED, FoldedStorage, Link
 from strop.target.description import Target
 
@@ -133,12 +134,24 @@ class WindowChain:
 
     def cut(self, threads: int, number: int) -> ChosenWindow:
         """The chain in so many strips for each thread."""
+        return _cut(self._key, threads, number)
+
+    def _cut(self, threads: int, number: int) -> ChosenWindow:
         parts = self.strips(threads, number)
         windows = [FoldedStorage(b, links, b in self.edged, self.walks, parts) for b, links in self.windowed.items()]
         return ChosenWindow(self, parts, windows)
 
     def choose(self, target: Target, threads: int) -> ChosenWindow | None:
         """The number of strips that brings most; None where none bring enough."""
+        return _chosen(self._key, target, threads)
+
+    @property
+    def _key(self) -> _ChainKey:
+        here = {b for walk in self.walks for b in walk.call.touched}
+        edged = tuple((b, size) for b, size in self.edged.items() if b in here)
+        return _ChainKey(self.walks, self.inside, edged, tuple(nodes(walk.call) for walk in self.walks))
+
+    def _choose(self, target: Target, threads: int) -> ChosenWindow | None:
         if not self.windowed:
             return None
         most = min(MOST_STRIPS, self.walks[-1].steps // threads)
@@ -152,7 +165,7 @@ class WindowChain:
             calls = number * (CALL_US * len(self.walks) + again)
             if limit - calls <= (best.gain if best else 0):
                 break
-            one = self.cut(threads, number)
+            one = self._cut(threads, number)
             saved = self._saved(sum(window.bytes for window in one.windows), target, threads) + spared
             moved = sum(window.work(cycle) for window in one.windows)
             gain = saved - calls - moved - self._twice(one.parts, target)
@@ -191,6 +204,30 @@ class WindowChain:
         return (most - sum(walk.work for walk in self.walks) / len(parts)) / target.peak_gflops / 1e3
 
 
+@dataclass(frozen=True)
+class _ChainKey:
+    """A chain as something to remember results by."""
+
+    walks: tuple[RangedLoop, ...]
+    inside: frozenset[Buffer]
+    edged: tuple[tuple[Buffer, int], ...]
+    nodes: tuple[tuple[tuple[str, ...], ...], ...]
+
+    @property
+    def chain(self) -> WindowChain:
+        return WindowChain(self.walks, self.inside, dict(self.edged))
+
+
+@remembered(maxsize=1024)
+def _chosen(key: _ChainKey, target: Target, threads: int) -> ChosenWindow | None:
+    return key.chain._choose(target, threads)
+
+
+@remembered(maxsize=1024)
+def _cut(key: _ChainKey, threads: int, number: int) -> ChosenWindow:
+    return key.chain._cut(threads, number)
+
+
 def _numbers() -> Iterator[int]:
     return accumulate(range(20), lambda n, _: n + max(1, n // 4), initial=2)
 
@@ -204,7 +241,9 @@ class ChosenWindow:
     windows: list[FoldedStorage]
     gain: float = 0.0  # microseconds
 
+    @cached_property
     def group(self) -> InterleavedCalls:
+        """Its calls in turns."""
         windows = {window.whole: window for window in self.windows}
         calls = []
         for walk in self.chain.walks:

@@ -10,7 +10,7 @@ from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.passes import Pass
 from strop.core.problem import Problem
-from strop.cost.model import estimate
+from strop.cost.model import Cost, estimate
 from strop.driver import pipeline
 from strop.driver.artifact import Artifact
 from strop.driver.pipeline import Stages
@@ -279,8 +279,15 @@ class Inspection:
             max(cost.spills for cost in costs),
         )
 
-    def _cost(self, nest: Nest) -> Any:
-        return estimate(nest, self.target, self.compiled.threads, self._cache)
+    def _cost(self, nest: Nest) -> Cost:
+        if nest not in self._costs:
+            self._costs[nest] = estimate(nest, self.target, self.compiled.threads, self._cache)
+        return self._costs[nest]
+
+    @cached_property
+    def _costs(self) -> dict[Nest, Cost]:
+        """What nests cost by their assembly, each estimated once."""
+        return {}
 
     @property
     def _cache(self) -> Cache | None:

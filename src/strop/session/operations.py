@@ -26,8 +26,8 @@ _POLL = 0.5  # seconds: signals are looked at in between
 class OperationJournal(Journal):
     """The journal of one operation: each step of it is told as progress, and a cancelled one goes no further."""
 
-    def __init__(self, on_step: Callable[[str], None]) -> None:
-        super().__init__(on_step)
+    def __init__(self, on_step: Callable[[str], None], *, keep: bool = True) -> None:
+        super().__init__(on_step, keep=keep)
         self.cancelled = threading.Event()
         self.news = threading.Event()  # it has ended, or was cancelled: whoever waits looks
 
@@ -113,11 +113,11 @@ class Operations:
             yield
 
     @contextmanager
-    def operation(self, name: str) -> Iterator[OperationJournal]:
+    def operation(self, name: str, *, keep: bool = True) -> Iterator[OperationJournal]:
         """An operation in the caller's own thread, which looks at its checkpoints."""
         with self._lock:
             outer = self._running
-            journal = OperationJournal(lambda step: self.tell("progress", name, step))
+            journal = OperationJournal(lambda step: self.tell("progress", name, step), keep=keep)
             self._running = journal
             try:
                 yield journal
@@ -127,10 +127,10 @@ class Operations:
             finally:
                 self._running = outer
 
-    def run(self, name: str, work: Callable[[OperationJournal], T]) -> tuple[T, OperationJournal]:
+    def run(self, name: str, work: Callable[[OperationJournal], T], *, keep: bool = True) -> tuple[T, OperationJournal]:
         """An operation in a thread of its own, so that whoever waits for it can go on when it is cancelled, wherever
-        it is. What it makes and what it has written down."""
-        with self.operation(name) as journal:
+        it is. What it makes and what it has written down, where that is to `keep`."""
+        with self.operation(name, keep=keep) as journal:
             made: list[T] = []
             failed: list[BaseException] = []
 

@@ -49,7 +49,7 @@ class Preview(JsonData):
     conversions_before: tuple[LayoutCopy, ...] = ()
     conversions: tuple[LayoutCopy, ...] = ()  # after
     old: Mapping[str, Call] = field(default_factory=dict, compare=False, repr=False)
-    new: Mapping[str, Nest] = field(default_factory=dict, compare=False, repr=False)
+    new: Mapping[str, Call | Nest] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def diffs(self) -> tuple[NestDiff, ...]:
@@ -57,7 +57,9 @@ class Preview(JsonData):
         found = []
         for name in (*self.changed, *self.gone):
             before = str(as_nest(self.old[name])) if name in self.old else ""
-            found.append(NestDiff(name, before, str(self.new[name]) if name in self.new else ""))
+            after = self.new.get(name)
+            nest = as_nest(after) if isinstance(after, Call) else after
+            found.append(NestDiff(name, before, str(nest) if nest is not None else ""))
         return tuple(found)
 
     @property
@@ -106,7 +108,7 @@ class Prices:
         new = {call.name: call for call in after.every_call if isinstance(call, Call)}
         changed = tuple(name for name, call in new.items() if name not in old or old[name].nest != call.nest)
         gone = tuple(name for name in old if name not in new)
-        shown = {name: as_nest(new[name]) for name in changed}
+        shown = {name: new[name] for name in changed}
         copies = self._conversions(before), self._conversions(after)
         return Preview(passes, self.program(before), self.program(after), changed, gone, *copies, old, shown)
 

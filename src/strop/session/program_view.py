@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from strop.core.problem import Problem
+from strop.core.values import cached_property
 from strop.driver.pipeline import Stages
 from strop.graph.ir import Graph, Node
 from strop.graph.operators import VIEWS
 from strop.graph.work import bytes_moved, multiply_adds
 from strop.loops.calls import Call
 from strop.loops.ir import Buffer, Nest
-from strop.loops.lowered import LibraryCall, Lowered, Step
-from strop.loops.passes.layouts import INSIDE, TWIN, reads, writes
+from strop.loops.lowered import LibraryCall, Lowered, Step, reads, writes
+from strop.loops.passes.layouts import INSIDE, TWIN
 from strop.loops.volume import flop, volume
 from strop.schedule.program import as_step
 from strop.session.preview import Prices
@@ -151,7 +153,12 @@ class ProgramViews:
 
     def _is_whole(self, call: Call) -> bool:
         """Whether no other call computes a part of the same nest."""
-        return sum(isinstance(one, Call) and one.source is call.source for one in self.links.calls.values()) == 1
+        return self._parts[id(call.source)] == 1
+
+    @cached_property
+    def _parts(self) -> Counter[int]:
+        """How many calls compute parts of each nest."""
+        return Counter(id(one.source) for one in self.links.calls.values() if isinstance(one, Call))
 
     def _between(self) -> Sequence[Transfer]:
         return [one for one in self.transfers if one.producer]

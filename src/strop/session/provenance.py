@@ -9,7 +9,7 @@ from strop.core.problem import Problem
 from strop.driver.pipeline import Stages
 from strop.graph.ir import NOWHERE, Node, Origin
 from strop.loops.calls import Call
-from strop.loops.ir import Nest, Store
+from strop.loops.ir import Buffer, Nest, Store
 from strop.loops.lowered import LibraryCall, Step
 from strop.loops.passes.layouts import INSIDE, TWIN
 
@@ -73,11 +73,18 @@ class Provenance:
     def _neighbours(self, nest: Nest) -> tuple[Origin, ...]:
         """Lines of the steps that read what a nest writes, or write what it reads."""
         touched = {*nest.reads, *nest.writes}
-        found: dict[Origin, None] = {}
-        for call in self.calls.values():
-            if isinstance(call, Call) and touched.intersection(call.touched):
-                found.update(dict.fromkeys(line for n in self.nodes_of(call) for line in self._lines_of(n)))
-        return tuple(found)
+        near = sorted({place for buffer in touched for place in self._touching.get(buffer, ())})
+        calls = list(self.calls.values())
+        return tuple(dict.fromkeys(line for at in near for n in self.nodes_of(calls[at]) for line in self._lines_of(n)))
+
+    @cached_property
+    def _touching(self) -> Mapping[Buffer, list[int]]:
+        """The calls that touch each buffer, by their places among all."""
+        found: dict[Buffer, list[int]] = {}
+        for place, call in enumerate(self.calls.values()):
+            for buffer in call.touched if isinstance(call, Call) else ():
+                found.setdefault(buffer, []).append(place)
+        return found
 
     def origins(self, step: Call | LibraryCall | Step) -> tuple[Origin, ...]:
         """All lines of Python that a step came from."""

@@ -14,9 +14,8 @@ from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.loops.calls import Call, canonicalise
 from strop.loops.ir import Nest
-from strop.loops.lowered import LibraryCall, Lowered
+from strop.loops.lowered import LibraryCall, Lowered, reads, writes
 from strop.loops.passes.fusion import Epilogue, FusionPass, Steps
-from strop.loops.passes.layouts import reads, writes
 from strop.loops.passes.loop_modes import ready
 from strop.loops.passes.primitives import Reset
 from strop.loops.passes.targeted import TargetedNest

@@ -159,7 +159,7 @@ class Steering(Inspection):
     def why(self, *passes: Pass | str) -> Verdict:
         """Whether `apply` would take these, and if not, why not. Nothing is changed or recorded."""
         try:
-            self._replanned((*self.edits, *parsed(passes)), Journal())
+            self._replanned((*self.edits, *parsed(passes)), Journal(keep=False))
         except Problem as problem:
             return no(problem.message, problem.where or "")
         return yes()
@@ -169,7 +169,7 @@ class Steering(Inspection):
         and the copies between layouts. No code is made, nothing is recorded."""
         new, edits, now = parsed(passes), self.edits, self._seen().stages
         assert now is not None
-        made, _ = self.operations.run("preview", lambda journal: self._replanned((*edits, *new), journal))
+        made, _ = self.operations.run("preview", lambda told: self._replanned((*edits, *new), told), keep=False)
         return self._prices.preview(now.program, made.program, new)
 
     def why_not(self, a: str, b: str) -> WhyNot:
@@ -188,7 +188,7 @@ class Steering(Inspection):
         before = self._prices.program(self.stages.program)
         taken = self._prices.microseconds(before)
         try:
-            made = self._replanned((*self.edits, *passes), Journal())
+            made = self._replanned((*self.edits, *passes), Journal(keep=False))
         except Problem as problem:
             return FusionEffect(before.bytes, before.bytes, taken, taken, problem.message)
         after = self._prices.program(made.program)
@@ -206,7 +206,7 @@ class Steering(Inspection):
         unedited = self._unedited
 
         def price(new: tuple[Pass, ...]) -> Preview:
-            made = pipeline.replanned(unedited, Journal(), (*edits, *new), self.hooks)
+            made = pipeline.replanned(unedited, Journal(keep=False), (*edits, *new), self.hooks)
             return self._prices.preview(now.program, made.program, new)
 
         found = [replace(one, price=partial(price, one.passes)) for one in possibilities(now.programs, levels, at)]
@@ -454,7 +454,7 @@ class Steering(Inspection):
     def _stages_after(self, edits: Edits) -> Stages:
         state = self._states.get(edits)
         known = state.stages if state is not None else None
-        return known or (self._replanned(flat(edits), Journal()) if edits else self._unedited)
+        return known or (self._replanned(flat(edits), Journal(keep=False)) if edits else self._unedited)
 
     # ---- events ----
 

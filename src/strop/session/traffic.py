@@ -14,8 +14,7 @@ from strop.cost.footprint import MemoryLevel, Traffic, tree
 from strop.cost.model import memory_levels
 from strop.loops.calls import Call, PlannedStep
 from strop.loops.ir import CONSTANT, Buffer, Nest
-from strop.loops.lowered import LibraryCall
-from strop.loops.passes.layouts import reads, writes
+from strop.loops.lowered import LibraryCall, reads, writes
 from strop.loops.volume import footprint
 from strop.schedule.program import Plan
 from strop.schedule.window_chain import InterleavedCalls

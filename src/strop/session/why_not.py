@@ -13,10 +13,10 @@ from strop.graph.operators import VIEWS
 from strop.loops.calls import Call
 from strop.loops.ir import Nest
 from strop.loops.lower.graph import SOURCES
-from strop.loops.lowered import LibraryCall, Lowered, Step
+from strop.loops.lowered import LibraryCall, Lowered, Step, reads, writes
 from strop.loops.passes.compute_at import ComputeAt
 from strop.loops.passes.fusion import Epilogue, FusionPass, Inline, ScaleWeights, ShareLoops, Steps
-from strop.loops.passes.layouts import BORDER_COPY, reads, writes
+from strop.loops.passes.layouts import BORDER_COPY
 from strop.loops.passes.merging import is_pointwise
 from strop.schedule.constraints import KeepApart
 from strop.schedule.fuse import fused

@@ -26,7 +26,7 @@ from strop.loops.passes.blocking import Subtotal
 from strop.loops.passes.loop_modes import Parallelise, ready
 from strop.loops.passes.primitives import Reset, Serpentine
 from strop.loops.passes.targeted import TargetedNest
-from strop.schedule.builder import ScheduleBuilder, effort
+from strop.schedule.builder import ScheduleBuilder
 from strop.schedule.default import parallelise_outer
 from strop.schedule.mutations import made, near
 from strop.schedule.sampling import draw
@@ -219,7 +219,7 @@ class _Round:
         if recipe is None:
             self.rejected["refused by a pass, or too long to compile"] += 1
             return None
-        parallelise_outer(recipe, effort(self.tuned.nest))
+        parallelise_outer(recipe, self.tuned.nest)
         shorten_sums(recipe)
         if not ready(recipe.nest):
             self.rejected["refused by a pass, or too long to compile"] += 1

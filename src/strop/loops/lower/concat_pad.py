@@ -9,9 +9,10 @@ from itertools import product
 
 from strop.core.extents import Extent
 from strop.loops.index import Index, Var
-from strop.loops.ir import Apply, Const, Expr, Guard, Load, Loop, Nest, Number, replace_loads
+from strop.loops.ir import Apply, Const, Expr, Guard, Load, Loop, Nest, Number
 from strop.loops.lower import Context, as_index, extent_value, lowering, store
 from strop.loops.lower.pointwise import apply
+from strop.loops.rewriting import replace_loads
 
 
 def guarded(expr: Expr, guards: Sequence[Guard], other: float | int | bool) -> Expr:

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import log, prod
 
 from strop.core.passes import Verdict, no, yes
+from strop.core.values import cached_property
 from strop.graph.ir import Node
 from strop.loops.index import Index, index_of
 from strop.loops.ir import Buffer, Const, Expr, Guard, Load, Loop, Nest, Store

@@ -13,10 +13,10 @@ Another algorithm for `conv_weight_grad`: scheduling chooses it where it pays.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 from strop.core.passes import Verdict, no, yes
+from strop.core.values import cached_property
 from strop.graph.ir import Node
 from strop.loops.index import Index, index_of
 from strop.loops.ir import Buffer, Expr, Load, Loop, Nest, Store

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from strop.core.passes import Pass, Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, neutral, replace_loads
+from strop.loops.ir import Buffer, Const, Load, Loop, Nest, Store, neutral
 from strop.loops.passes.primitives import change_loop, exists, find_loop, pieces
 from strop.loops.passes.targeted import TargetedNest, is_open
+from strop.loops.rewriting import replace_loads
 
 BLOCKS = (16, 64, 256)  # steps of a reduction whose operands may fit a cache
 VECTORS = (1, 2, 4, 8)  # of accumulators

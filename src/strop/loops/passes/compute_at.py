@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads, replace_loads
-from strop.loops.lowered import Lowered
-from strop.loops.passes.layouts import NestsPass, reads, writes
+from strop.loops.ir import Buffer, Guard, Load, Loop, Nest, Store, loads
+from strop.loops.lowered import Lowered, writes
+from strop.loops.passes.layouts import NestsPass
 from strop.loops.passes.primitives import find_loop
+from strop.loops.rewriting import replace_loads
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ class ComputeAt(NestsPass):
                     yield one
 
     def _plan(self, ir: Lowered) -> tuple[_ComputedRegion | None, Verdict]:
-        steps = {step.name: step for step in ir.nests}
-        producer, consumer = steps.get(self.nest), steps.get(self.into)
+        producer, consumer = ir.steps.get(self.nest), ir.steps.get(self.into)
         for name, step in ((self.nest, producer), (self.into, consumer)):
             if not isinstance(step, Nest):
                 return None, no(f"there is no nest `{name}`", name)
@@ -63,11 +63,11 @@ class ComputeAt(NestsPass):
         buffer = producer.writes[0]
         if buffer.space != "arena" or buffer in ir.outputs:
             return None, no(f"`{buffer.name}` is needed outside", self.nest)
-        readers = [step for step in ir.nests if buffer in reads(step) and step is not producer]
-        writers = [step for step in ir.nests if buffer in writes(step)]
-        if readers != [consumer] or writers != [producer]:
+        readers = [place for place in ir.readers.get(buffer, ()) if ir.nests[place] is not producer]
+        writers = ir.writers[buffer]
+        if [ir.nests[at] for at in readers] != [consumer] or [ir.nests[at] for at in writers] != [producer]:
             return None, no(f"`{buffer.name}` is not written by it alone and read by `{self.into}` alone", self.nest)
-        first, last = ir.nests.index(producer), ir.nests.index(consumer)
+        (first,), (last,) = writers, readers
         if any(set(writes(step)) & set(producer.reads) for step in ir.nests[first + 1 : last + 1]):
             return None, no("what it reads is written again before it would run", self.nest)
         owner = next((i for i, loop in enumerate(consumer.loops) if loop.name == self.loop), None)

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
-from strop.loops.ir import CONSTANT, Buffer, Nest, Store, rename
-from strop.loops.lowered import LibraryCall, Lowered, Step
-from strop.loops.passes.layouts import NestsPass, reads, writes
+from strop.loops.ir import CONSTANT, Buffer, Nest, Store
+from strop.loops.lowered import LibraryCall, Lowered, Step, reads, writes
+from strop.loops.passes.layouts import NestsPass
 from strop.loops.passes.merging import (
     beside,
     can_share_loops,
@@ -30,6 +30,7 @@ from strop.loops.passes.merging import (
     scale_weights,
     without_store,
 )
+from strop.loops.rewriting import rename
 
 
 class Steps:

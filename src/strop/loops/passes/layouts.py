@@ -21,7 +21,7 @@ from strop.core.passes import Level, Pass, Verdict, no, yes
 from strop.loops.index import Var, index_of
 from strop.loops.ir import Buffer, Load, Loop, Nest, Store
 from strop.loops.layout import STEPS, EmbedDim, Layout, LayoutStep, SplitDim, blocked, channels_last, halo, relayout
-from strop.loops.lowered import LibraryCall, Lowered, Step
+from strop.loops.lowered import LibraryCall, Lowered, Step, reads, writes
 
 #: what is added to the name of a tensor that belongs to the caller for the copy that does not
 INSIDE = ".inside"
@@ -37,23 +37,6 @@ class NestsPass(Pass, abstract=True):
     """A pass on all nests of a program."""
 
     level: ClassVar[Level] = "nests"
-
-
-def tensors(program: Lowered) -> dict[str, Buffer]:
-    """The tensors of a program that passes can name: what steps read and write, by name."""
-    found: dict[str, Buffer] = {}
-    for step in program.nests:
-        for buffer in (*reads(step), *writes(step)):
-            found.setdefault(buffer.name, buffer)
-    return found
-
-
-def reads(step: Step) -> tuple[Buffer, ...]:
-    return step.inputs if isinstance(step, LibraryCall) else step.reads
-
-
-def writes(step: Step) -> tuple[Buffer, ...]:
-    return step.outputs if isinstance(step, LibraryCall) else step.writes
 
 
 def lay_out(steps: Sequence[Step], layouts: Mapping[Buffer, tuple[Buffer, Layout]]) -> list[Step]:
@@ -91,13 +74,13 @@ def border_copy(source: Buffer, target: Buffer) -> Nest:
 
 def _find(program: Lowered, name: str) -> tuple[Buffer | None, Verdict]:
     """The tensor, or its copy where the caller owns it and there is one."""
-    known = tensors(program)
+    known = program.tensors
     found = known.get(name + INSIDE) or known.get(name)
     if found is None:
         near = get_close_matches(name, known, 3) or list(known)[:6]
         return None, no(f"there is no tensor `{name}`; near it: {', '.join(near)}")
-    for step in program.nests:
-        if isinstance(step, LibraryCall) and found in (*step.inputs, *step.outputs):
+    for step in program.library:
+        if found in (*step.inputs, *step.outputs):
             return None, no(f"`{name}` goes through {step.target}, a library call, which wants it row-major", step.name)
     if not found.size:
         return None, no(f"`{name}` has no elements")
@@ -144,7 +127,7 @@ class BorderCopy(NestsPass):
 
     @classmethod
     def space(cls, ir: Lowered) -> Iterator[BorderCopy]:
-        for name in tensors(ir):
+        for name in ir.tensors:
             if (one := cls(name)).check(ir):
                 yield one
 
@@ -193,11 +176,10 @@ class Twin(NestsPass):
             return verdict
         if found.space != "arena":
             return no("it belongs to the caller", self.tensor)
-        if found.name + TWIN in tensors(ir):
+        if found.name + TWIN in ir.tensors:
             return no("there is a second copy of it already", self.tensor)
-        steps = {step.name: step for step in ir.nests}
         for name in self.readers:
-            step = steps.get(name)
+            step = ir.steps.get(name)
             if not isinstance(step, Nest) or found not in step.reads:
                 return no(f"there is no nest `{name}` that reads it", self.tensor)
             if found in step.writes:
@@ -220,8 +202,9 @@ class Twin(NestsPass):
     @classmethod
     def space(cls, ir: Lowered) -> Iterator[Twin]:
         """A second copy for any but the first nest that reads a tensor."""
-        for buffer in (b for b in tensors(ir).values() if b.space == "arena"):
-            readers = [step.name for step in ir.nests if isinstance(step, Nest) and buffer in step.reads]
+        for buffer in (b for b in ir.tensors.values() if b.space == "arena"):
+            steps = (ir.nests[place] for place in ir.readers.get(buffer, ()))
+            readers = [step.name for step in steps if isinstance(step, Nest)]
             twins = (cls(buffer.name, (reader,)) for reader in readers[1:])
             yield from (one for one in twins if one.check(ir))
 
@@ -269,7 +252,7 @@ class Relayout(NestsPass):
     @classmethod
     def space(cls, ir: Lowered) -> Iterator[Relayout]:
         """Tensors of channels and space with the channels last, or in blocks of a vector."""
-        for name, buffer in tensors(ir).items():
+        for name, buffer in ir.tensors.items():
             rank = len(buffer.shape)
             if rank in RANKS and name not in ir.layouts and buffer.shape[1] > 1:
                 layouts = (channels_last(rank), *(blocked(rank, by) for by in BLOCKS if buffer.shape[1] % by == 0))
@@ -280,12 +263,12 @@ class Relayout(NestsPass):
     def apply_all(cls, ir: Lowered, passes: Sequence[Relayout]) -> Lowered:
         """Different tensors of the program are laid out at once, which rewrites every nest once."""
         chosen: dict[Buffer, tuple[Buffer, Layout]] = {}
-        known = tensors(ir)
+        known = ir.tensors
         for one in passes:
             found = known.get(one.tensor + INSIDE) or known[one.tensor]
             if found in chosen or found.space not in ("arena", "packed"):
                 ir, chosen = _laid_out(ir, chosen), {}
-                known = tensors(ir)
+                known = ir.tensors
                 ir, found = _owned(ir, known.get(one.tensor + INSIDE) or known[one.tensor])
             layout = Layout.of(*one.steps)
             chosen[found] = (replace(found, shape=layout.shape(found.shape)), layout)

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from strop.core.memoize import remembered
 from strop.core.passes import Pass, Verdict, no, yes
+from strop.core.values import changed
 from strop.loops.index import index_of
 from strop.loops.ir import Loop, Nest, Store
 from strop.loops.passes.primitives import change_loop, exists, find_loop
@@ -27,8 +28,8 @@ class _SetMode(Pass, abstract=True):
     def _set(self, ir: Nest, mode: str) -> Nest:
         def change(nest: Nest, position: int) -> Nest:
             loops = list(nest.loops)
-            loops[position] = replace(loops[position], mode=mode)
-            return replace(nest, loops=tuple(loops))
+            loops[position] = changed(loops[position], mode=mode)
+            return changed(nest, loops=tuple(loops))
 
         return change_loop(ir, self.loop, change)
 
@@ -127,7 +128,7 @@ class Parallelise(_SetMode):
         return _division(self.apply(ir))
 
     def apply(self, ir: Nest) -> Nest:
-        return self._divided(ir) if not in_parts(ir) else replace(ir, body=tuple(map(self._part, ir.body)))
+        return self._divided(ir) if not in_parts(ir) else changed(ir, body=tuple(map(self._part, ir.body)))
 
     @classmethod
     def space(cls, ir: TargetedNest) -> Iterator[Parallelise]:
@@ -141,13 +142,13 @@ class Parallelise(_SetMode):
     def _part(self, item: Store | Nest) -> Store | Nest:
         if not isinstance(item, Nest) or not _transparent(item):
             return self._divided(item) if isinstance(item, Nest) and item.loops else item
-        return replace(item, body=tuple(map(self._part, item.body)))
+        return changed(item, body=tuple(map(self._part, item.body)))
 
     def _divided(self, nest: Nest) -> Nest:
         first = leading(nest)
         if first.name != self.loop:
             return nest
-        return replace(nest, loops=tuple(replace(one, mode="threads") if one is first else one for one in nest.loops))
+        return changed(nest, loops=tuple(changed(one, mode="threads") if one is first else one for one in nest.loops))
 
 
 def _division(nest: Nest) -> Verdict:

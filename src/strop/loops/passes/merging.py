@@ -17,8 +17,9 @@ from math import prod
 from strop.core.memoize import remembered
 from strop.core.passes import Verdict, no, yes
 from strop.loops.index import Index, Quotient, Remainder, Var, index_of
-from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, loads, replace_loads
+from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Loop, Nest, Store, loads
 from strop.loops.lower.concat_pad import guarded
+from strop.loops.rewriting import replace_loads
 
 SCALE_POINTS = 400  # points of an image from which scaling weights is cheaper than scaling the image
 

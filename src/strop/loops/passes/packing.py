@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from strop.core.dtypes import SIZES
 from strop.core.passes import Pass, Verdict, no, yes
+from strop.core.values import changed
 from strop.loops.index import ZERO, Index, Var, index_of
-from strop.loops.ir import CONSTANT, Buffer, Guard, Load, Loop, Nest, Store, loads, replace_loads
+from strop.loops.ir import CONSTANT, Buffer, Guard, Load, Loop, Nest, Store, loads
 from strop.loops.passes.primitives import change_loop, exists
 from strop.loops.passes.targeted import MOST_VECTORS, TargetedNest
+from strop.loops.rewriting import replace_loads
 
 LINE_BYTES = 64  # asked for at a time
 PAGE_BYTES = 4096  # from which on the hardware prefetcher does not follow a stream
@@ -141,7 +143,7 @@ class Pack(Pass):
             places = (index_of(block), index_of(inner))
         source = load.substitute({along.var: at, **{old: index_of(new) for old, new in fresh.items()}})
         if at.bounds[1] >= along.extent:
-            source = replace(source, guards=(*source.guards, Guard(at, along.extent)))
+            source = changed(source, guards=(*source.guards, Guard(at, along.extent)))
         index = (places[0], *(index_of(v) for v in fresh.values()), places[1])
         loops = tuple(Loop(v) for v in (*outer, *fresh.values(), inner))
         reader = next(store for store in ir.stores if load in store.loads)
@@ -158,7 +160,7 @@ class Pack(Pass):
         def read(found: Load) -> Load:
             return Load(target, index) if found == load else found
 
-        made = ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
+        made = ir.map_stores(lambda s: changed(s, value=replace_loads(s.value, read)))
         if not self.at:
             return made
         return change_loop(made, self.at, lambda nest, position: _insert_first(nest, position, copy, target))
@@ -166,9 +168,9 @@ class Pack(Pass):
 
 def _insert_first(nest: Nest, position: int, copy: Nest, target: Buffer) -> Nest:
     """The nest with `copy` run at the start of each iteration of its loop at `position`."""
-    inner = replace(nest, loops=nest.loops[position + 1 :], name="", note="")
-    first = replace(copy, name="", note="")
-    return replace(nest, loops=nest.loops[: position + 1], body=(first, inner), scratch=(target,))
+    inner = changed(nest, loops=nest.loops[position + 1 :], name="", note="")
+    first = changed(copy, name="", note="")
+    return changed(nest, loops=nest.loops[: position + 1], body=(first, inner), scratch=(target,))
 
 
 @dataclass(frozen=True)
@@ -186,9 +188,9 @@ class Prefetch(Pass):
 
     def apply(self, ir: Nest) -> Nest:
         def read(load: Load) -> Load:
-            return replace(load, prefetch=load.offset + self.ahead) if load.buffer.name == self.buffer else load
+            return changed(load, prefetch=load.offset + self.ahead) if load.buffer.name == self.buffer else load
 
-        return ir.map_stores(lambda s: replace(s, value=replace_loads(s.value, read)))
+        return ir.map_stores(lambda s: changed(s, value=replace_loads(s.value, read)))
 
     @classmethod
     def space(cls, ir: TargetedNest) -> Iterator[Prefetch]:
@@ -237,9 +239,9 @@ class PrefetchNext(Pass):
             yield from (one for one in found if one.check(ir.nest))
 
     def _ask(self, nest: Nest, position: int) -> Nest:
-        inside = replace(nest, loops=nest.loops[position + 1 :])
+        inside = changed(nest, loops=nest.loops[position + 1 :])
         asking = self._spread(inside, nest.loops[position].var, inside, ZERO)
-        return replace(nest, body=asking.body)
+        return changed(nest, body=asking.body)
 
     def _steps(self, item: Nest | Store) -> int:
         """How often loops that stay loops come to a read of the buffer."""
@@ -261,9 +263,9 @@ class PrefetchNext(Pass):
                 body.append(self._spread(item, over, whole, done))
             else:
                 asking = partial(self._asking, over=over, whole=whole, done=done)
-                body.append(replace(item, value=replace_loads(item.value, asking)))
+                body.append(changed(item, value=replace_loads(item.value, asking)))
             done = done + self._steps(item)
-        return replace(nest, body=tuple(body))
+        return changed(nest, body=tuple(body))
 
     def _asking(self, load: Load, over: Var, whole: Nest, done: Index) -> Load:
         if load.buffer.name != self.buffer:
@@ -278,7 +280,7 @@ class PrefetchNext(Pass):
         if lines > 1:  # the loads of a step prefetch different lines, as far apart as the loads themselves
             looped = dict.fromkeys((over, *(loop.var for loop in whole.all_loops if loop.mode == "serial")), ZERO)
             prefetch = prefetch + (load.offset.substitute(looped) - load.offset.const) % (lines * line)
-        return replace(load, prefetch=prefetch)
+        return changed(load, prefetch=prefetch)
 
 
 def _in_parts(offset: Index, over: Var, outside: Mapping[Var, Index]) -> bool:

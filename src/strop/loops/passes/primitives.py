@@ -7,14 +7,16 @@ Loops are named; after a split with a tail two loops may share a name (one per p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from strop.core.passes import Pass, Verdict, no, yes
+from strop.core.values import changed
 from strop.loops.analysis import fusable
 from strop.loops.index import Index, Var, index_of
-from strop.loops.ir import Buffer, Load, Loop, Nest, Store, replace_loads
+from strop.loops.ir import Buffer, Load, Loop, Nest, Store
 from strop.loops.passes.targeted import MOST_ROWS, MOST_VECTORS, STEPS, TargetedNest, is_open, nests_of
+from strop.loops.rewriting import replace_loads
 
 Change = Callable[[Nest, int], Nest]
 
@@ -35,7 +37,7 @@ def find_loop(nest: Nest, name: str) -> tuple[Nest, int] | None:
 def change_loop(nest: Nest, name: str, change: Change) -> Nest:
     """Rebuild every (sub)nest that owns a loop of this name."""
     body = tuple(change_loop(i, name, change) if isinstance(i, Nest) else i for i in nest.body)
-    nest = replace(nest, body=body)
+    nest = changed(nest, body=body)
     for position, loop in enumerate(nest.loops):
         if loop.name == name:
             return change(nest, position)
@@ -104,13 +106,13 @@ class Split(Pass):
             parts = [(n, s) for n, s in ((extent // self.by, self.by), (1, extent % self.by)) if n and s]
         if len(parts) == 1:
             return self._piece(nest, position, 0, *parts[0])
-        around, inside = nest.loops[:position], replace(nest, loops=nest.loops[position:])
+        around, inside = nest.loops[:position], changed(nest, loops=nest.loops[position:])
         first = 0
         made = []
         for count, size in parts:
-            made.append(replace(self._piece(inside, 0, first, count, size), name="", note=""))
+            made.append(changed(self._piece(inside, 0, first, count, size), name="", note=""))
             first += count * size
-        return replace(nest, loops=around, body=tuple(made), scratch=())
+        return changed(nest, loops=around, body=tuple(made), scratch=())
 
     def _piece(self, nest: Nest, position: int, first: int, count: int, size: int) -> Nest:
         loop = nest.loops[position]
@@ -118,11 +120,11 @@ class Split(Pass):
         value = index_of(outer) * size + index_of(inner) + first
         loops = (
             *nest.loops[:position],
-            replace(loop, var=outer),
-            replace(loop, var=inner),
+            changed(loop, var=outer),
+            changed(loop, var=inner),
             *nest.loops[position + 1 :],
         )
-        return replace(nest.substitute({loop.var: value}), loops=loops)
+        return changed(nest.substitute({loop.var: value}), loops=loops)
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class Reorder(Pass):
         by_name = {loop.name: loop for loop in nest.loops}
         queue = [by_name[name] for name in self.order if name in by_name]
         names = set(self.order)
-        return replace(nest, loops=tuple(queue.pop(0) if loop.name in names else loop for loop in nest.loops))
+        return changed(nest, loops=tuple(queue.pop(0) if loop.name in names else loop for loop in nest.loops))
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class Fuse(Pass):
         value = index_of(whole)
         new = nest.substitute({outer.var: value // inner.extent, inner.var: value % inner.extent})
         loops = (*nest.loops[:position], Loop(whole, outer.kind, outer.mode), *nest.loops[position + 2 :])
-        return replace(new, loops=loops)
+        return changed(new, loops=loops)
 
 
 @dataclass(frozen=True)
@@ -257,14 +259,14 @@ class Sink(Pass):
             shape = (*(loop.extent for loop in rows), *old.shape, *(loop.extent for loop in lanes))
             grown[old] = Buffer(old.name, old.dtype, shape, "scratch")
         body = _sink_into(nest.body, sunk, self.around)
-        made = _grow(replace(nest, loops=nest.loops[:-count], body=body), grown)
+        made = _grow(changed(nest, loops=nest.loops[:-count], body=body), grown)
         return made.map_stores(lambda store: _expand_scratch(store, grown, before, after))
 
 
 def _grow(nest: Nest, grown: dict[Buffer, Buffer]) -> Nest:
     """The nest with the scratch that it and its inner nests declare replaced."""
     body = tuple(_grow(item, grown) if isinstance(item, Nest) else item for item in nest.body)
-    return replace(nest, body=body, scratch=tuple(grown.get(s, s) for s in nest.scratch))
+    return changed(nest, body=body, scratch=tuple(grown.get(s, s) for s in nest.scratch))
 
 
 def _expand_scratch(
@@ -272,13 +274,13 @@ def _expand_scratch(
 ) -> Store:
     def expand(load: Load) -> Load:
         new = grown.get(load.buffer)
-        return load if new is None else replace(load, buffer=new, index=(*before, *load.index, *after))
+        return load if new is None else changed(load, buffer=new, index=(*before, *load.index, *after))
 
     value = replace_loads(store.value, expand)
     target = grown.get(store.target)
     if target is None:
-        return store if value is store.value else replace(store, value=value)
-    return replace(store, target=target, index=(*before, *store.index, *after), value=value)
+        return store if value is store.value else changed(store, value=value)
+    return changed(store, target=target, index=(*before, *store.index, *after), value=value)
 
 
 def _sink_into(
@@ -291,7 +293,7 @@ def _sink_into(
     def close() -> None:
         if run:
             plain = all(isinstance(item, Store) for item in run)
-            made.append(Nest(loops if plain else tuple(replace(loop, mode="serial") for loop in loops), tuple(run)))
+            made.append(Nest(loops if plain else tuple(changed(loop, mode="serial") for loop in loops), tuple(run)))
             run.clear()
 
     for item in body:
@@ -299,7 +301,7 @@ def _sink_into(
             run.append(item)
         else:
             close()
-            made.append(replace(item, body=_sink_into(item.body, loops, around)))
+            made.append(changed(item, body=_sink_into(item.body, loops, around)))
     close()
     return tuple(made)
 
@@ -349,9 +351,9 @@ class Serpentine(Pass):
         step = index_of(pairs) * 2
         forward = nest.substitute({loop.var: step}).body
         backward = tuple(self._reversed(item) for item in nest.substitute({loop.var: step + 1}).body)
-        halves = Nest((replace(loop, var=pairs),), (*forward, *backward), nest.scratch)
+        halves = Nest((changed(loop, var=pairs),), (*forward, *backward), nest.scratch)
         if loop.extent % 2 == 0:
-            return replace(
+            return changed(
                 halves,
                 loops=(*nest.loops[:position], *halves.loops),
                 name=nest.name,
@@ -359,7 +361,7 @@ class Serpentine(Pass):
                 note=nest.note,
             )
         last = Nest((), nest.substitute({loop.var: index_of(loop.extent - 1)}).body, nest.scratch)
-        return replace(nest, loops=nest.loops[:position], body=(halves, last), scratch=())
+        return changed(nest, loops=nest.loops[:position], body=(halves, last), scratch=())
 
     def _reversed(self, item: Store | Nest) -> Store | Nest:
         if isinstance(item, Store):
@@ -369,7 +371,7 @@ class Serpentine(Pass):
         if walked and self.sums:
             turned += [loop.var for loop in item.all_loops if loop.kind == "reduce" and loop.mode == "serial"]
         body = item.body if walked else tuple(self._reversed(i) for i in item.body)
-        return replace(item, body=body).substitute({var: index_of(var) * -1 + (var.extent - 1) for var in turned})
+        return changed(item, body=body).substitute({var: index_of(var) * -1 + (var.extent - 1) for var in turned})
 
 
 @dataclass(frozen=True)
