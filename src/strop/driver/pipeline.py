@@ -8,6 +8,7 @@ What comes out is plain data (`Artifact`), which is stored under the hash of wha
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -191,6 +192,21 @@ Part = Literal["whole", "steps", "parameters"]
 IDLE = "strop_idle"
 
 
+TELLS = 0.25  # seconds between two messages of how far a step is
+
+
+class _Pace:
+    """How far a step is, now and then."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._last = journal, time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        if time.monotonic() - self._last >= TELLS:
+            self._journal.progress(text)
+            self._last = time.monotonic()
+
+
 def generate(
     stages: Stages,
     target: Target,
@@ -213,16 +229,20 @@ def generate(
         steps, entries = [], {}
     # LLVM works on what is emitted while the rest is: it holds no lock of Python's
     pool, compiling = ThreadPoolExecutor(1, "strop-compile"), dict[str, Future[bytes]]()
+    tell = _Pace(journal)
 
     def finished(text: str) -> None:
         compiling[text] = pool.submit(object_code.compile_object, text, target)
+        tell(f"emit: {len(compiling)} parts")
 
     try:
         with journal.step("emit"):
             module = build_module(entries, places, target, packings, functions, part == "steps", finished)
         with journal.step("compile"):
             *nests, start = module.parts
-            functions.objects.update((text, made.result()) for text, made in compiling.items())
+            for done, (text, future) in enumerate(compiling.items(), 1):
+                functions.objects[text] = future.result()
+                tell(f"compile: {done} of {len(compiling)} parts")
             for text in nests:
                 if text not in functions.objects:
                     functions.objects[text] = object_code.compile_object(text, target)
