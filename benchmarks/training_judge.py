@@ -1,17 +1,19 @@
 """Whether training through Strop is as exact as eager: gradients against float64, and losses over fifty steps.
 
     python benchmarks/training_judge.py gradients                # all networks
+    python benchmarks/training_judge.py gradients resnet18 unet mobilenet_v2 --decided
     python benchmarks/training_judge.py losses mlp lstm --steps 50
 
 *Gradients*: one backward in float64 is taken for exact. `error` is the largest error of an element beside the largest
 element of its tensor, over all tensors; tensors whose exact gradient is zero up to eager's own error (a bias before a
 batch norm, of the keys in attention) have no scale and count in the ratios alone. `ratio` is the largest error of a
 tensor beside eager's largest error in the same tensor, `rms` the same of root mean squares; errors under ten units of
-rounding of the tensor's scale are not told apart.
+rounding of the tensor's scale are not told apart. `over 4` counts the elements whose error is over four times eager's
+own at that element, which `element_errors.py` defines, and `largest` is the largest error in that unit.
 
 A ReLU decides by the sign of a value that is rounded. Where float32 and float64 decide differently a gradient jumps, in
-eager as in Strop, and where it does is chance. `--smooth` puts a SiLU for each ReLU and an average for each maximum, so
-that what is left are rounding errors; `jumps` counts the tensors that are off by more than 1e-4 of their scale.
+eager as in Strop, and where it does is chance. `--decided` moves the few values that lie that close away from it
+(`decided_networks.py`), `--smooth` puts a SiLU for each ReLU and an average for each maximum.
 
 *Losses*: eager and Strop start from the same parameters and draw the same random numbers. `apart` is the largest
 difference of two losses beside the first loss; `eager apart` is the same for eager and a second eager run whose
@@ -30,6 +32,8 @@ from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
+from decided_networks import decided
+from element_errors import RUNS, ElementErrors, Gradients, beside, moved, units
 from torch import Tensor, nn
 from training_networks import NETWORKS, Training, network
 
@@ -38,16 +42,14 @@ from strop.core.options import Options
 from strop.runtime.dynamo import Backend
 from strop.runtime.trainer import allowing_recurrence
 
-UNIT = 2.0**-24
 #: units of rounding of a tensor's scale under which errors are not told apart
-FLOOR = 10
+FLOOR = 10 * 2.0**-24
 #: of a tensor's scale
 WANTED = 1e-4
 OPTIMISERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=1e-2, momentum=0.9),
     "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
 }
-Gradients = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,8 @@ class GradientErrors:
     strop: float
     ratio: float
     rms: float
-    eager_jumps: int
-    strop_jumps: int
-    tensors: int
+    eager_elements: ElementErrors
+    strop_elements: ElementErrors
     reasons: str
 
 
@@ -75,33 +76,43 @@ def gradients(model: nn.Module, forward: Any, inputs: Sequence[Tensor], loss_of:
     return {name: p.grad.double() for name, p in model.named_parameters() if p.grad is not None}
 
 
-def judge_gradients(training: Training) -> GradientErrors:
+def judge_gradients(training: Training, runs: int = RUNS) -> GradientErrors:
     """Of one backward; random numbers would differ between float32 and float64, so that dropout is off."""
-    model = copy.deepcopy(training.model)
-    for part in model.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
+    training = without_dropout(training)
     journal = Journal()
-    exact_model, eager_model, own = copy.deepcopy(model).double(), copy.deepcopy(model), copy.deepcopy(model)
-    exact = gradients(exact_model, exact_model, [_double(x) for x in training.inputs], training.loss)
-    eager = gradients(eager_model, eager_model, training.inputs, training.loss)
+    own = copy.deepcopy(training.model)
+    exact, eager = exactly(training), eagerly(training)
     strop = gradients(own, compiled(own, journal), training.inputs, training.loss)
     rows = [_row(exact[name], eager[name], strop[name]) for name in exact]
     sound = [row for row in rows if row[0] is not None]
+    unit = units(((exactly(near), eagerly(near)) for near in (moved(training, seed) for seed in range(runs))), exact)
     return GradientErrors(
         max(row[0] for row in sound if row[0] is not None),
         max(row[1] for row in sound),
         max(row[2] for row in rows),
         max(row[3] for row in rows),
-        sum(row[0] > WANTED for row in sound if row[0] is not None),
-        sum(row[1] > WANTED for row in sound),
-        len(rows),
+        beside(eager, exact, unit),
+        beside(strop, exact, unit),
         " ".join(event.message for event in journal.of("fallback") if "runs eager" in event.message),
     )
 
 
-def _double(x: Tensor) -> Tensor:
-    return x.double() if x.is_floating_point() else x
+def without_dropout(training: Training) -> Training:
+    model = copy.deepcopy(training.model)
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    return Training(model, training.inputs, training.loss)
+
+
+def exactly(training: Training) -> Gradients:
+    model = copy.deepcopy(training.model).double()
+    return gradients(model, model, [x.double() if x.is_floating_point() else x for x in training.inputs], training.loss)
+
+
+def eagerly(training: Training) -> Gradients:
+    model = copy.deepcopy(training.model)
+    return gradients(model, model, training.inputs, training.loss)
 
 
 def _row(exact: Tensor, eager: Tensor, strop: Tensor) -> tuple[float | None, float, float, float]:
@@ -109,7 +120,7 @@ def _row(exact: Tensor, eager: Tensor, strop: Tensor) -> tuple[float | None, flo
     scale = exact.abs().max().item()
     theirs, ours = (eager - exact).abs(), (strop - exact).abs()
     largest = theirs.max().item()
-    floor = FLOOR * UNIT * scale
+    floor = FLOOR * scale
     ratio = ours.max().item() / max(largest, floor, 1e-300)
     rms = ours.square().mean().sqrt().item() / max(theirs.square().mean().sqrt().item(), floor, 1e-300)
     if scale <= largest:
@@ -164,14 +175,16 @@ def apart(found: Sequence[float], wanted: Sequence[float]) -> float:
     return max(abs(mine - theirs) for mine, theirs in zip(found, wanted)) / abs(wanted[0])
 
 
-def print_gradients(names: Sequence[str], smoothed: bool) -> None:
-    print("| network | error of eager | of Strop | ratio | rms | jumps of eager | of Strop | tensors |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+def print_gradients(names: Sequence[str], form: str, runs: int) -> None:
+    print("| network | error: eager | Strop | ratio | rms | elements | over 4: eager | Strop | most: eager | Strop |")
+    print(10 * "| --- " + "|")
     for name in names:
-        with without_kinks() if smoothed else nullcontext():
-            e = judge_gradients(network(name))
-        print(f"| {name} | {e.eager:.1e} | {e.strop:.1e} | {e.ratio:.2f} | {e.rms:.2f} | {e.eager_jumps} | "
-              f"{e.strop_jumps} | {e.tensors} |{e.reasons}", flush=True)  # fmt: skip
+        training = without_dropout(network(name))
+        with without_kinks() if form == "smooth" else nullcontext():
+            e = judge_gradients(decided(training) if form == "decided" else training, runs)
+        a, b = e.eager_elements, e.strop_elements
+        print(f"| {name} | {e.eager:.1e} | {e.strop:.1e} | {e.ratio:.2f} | {e.rms:.2f} | {b.elements:,} | "
+              f"{a.over} | {b.over} | {a.largest:.1f} | {b.largest:.1f} |{e.reasons}", flush=True)  # fmt: skip
 
 
 def print_losses(names: Sequence[str], steps: int) -> None:
@@ -189,13 +202,15 @@ def main() -> None:
     parser.add_argument("what", choices=("gradients", "losses"))
     parser.add_argument("networks", nargs="*", default=[], help=f"of {', '.join(NETWORKS)}; all unless given")
     parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--smooth", action="store_true", help="networks without kinks")
+    parser.add_argument("--smooth", dest="form", action="store_const", const="smooth", default="", help="no kinks")
+    parser.add_argument("--decided", dest="form", action="store_const", const="decided", help="no value at a kink")
+    parser.add_argument("--runs", type=int, default=RUNS, help="backwards of eager that units are taken from")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     names = given.networks or list(NETWORKS)
     if given.what == "gradients":
-        print_gradients(names, given.smooth)
+        print_gradients(names, given.form, given.runs)
     else:
         print_losses(names, given.steps)
 

@@ -141,3 +141,25 @@ def test_a_person_decides_what_is_kept() -> None:
     for each in (fast, again):
         for mine, theirs in zip(step(each, x), step(twin, x)):
             same(mine, theirs)
+
+
+def test_compiling_leaves_attributes_and_buffers_of_the_model_as_they_were() -> None:
+    class Remembers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.calls = nn.Linear(6, 4), 0
+            self.register_buffer("average", torch.zeros(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.linear(x)
+            self.calls += 1
+            self.average = 0.9 * self.average + y.detach().mean(0)
+            return y * self.average
+
+    model, x = Remembers(), torch.randn(3, 6)
+    twin = copy.deepcopy(model)
+    fast = strop.compile(model, (x,), training=True)
+    assert model.calls == 0 and torch.equal(model.average, torch.zeros(4))
+    for mine, theirs in zip(step(fast, x), step(twin, x)):
+        same(mine, theirs)
+    same(model.average, twin.average)

@@ -303,6 +303,44 @@ def test_an_operator_without_derivative_raises_as_in_eager() -> None:
             model(x).sum().backward()
 
 
+def test_results_that_are_expanded_keep_their_strides() -> None:
+    class Expands(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(6, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.linear(x).unsqueeze(0).expand(3, -1, -1).movedim(0, -1)
+
+    pair = Pair(Expands())
+    pair.step(torch.randn(5, 6))
+    mine, theirs = pair.both(lambda model: model(torch.ones(5, 6)))
+    assert mine.stride() == theirs.stride()
+
+
+def test_constants_of_the_model_are_native() -> None:
+    class Reduces(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.rand(3, 4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            chosen = torch.tensor([True, False, True, True])
+            places = torch.tensor([[0, 0], [1, 3], [3, 0]])
+            return x.masked_scatter(chosen, self.scale).scatter_reduce(1, places, self.scale[:, :2], "mean")
+
+    pair = Pair(Reduces())
+    pair.step(torch.randn(3, 4))
+    assert not pair.reasons
+
+
+def test_a_batch_without_images_is_native() -> None:
+    pair = Pair(nn.Sequential(nn.Conv2d(3, 8, 3), nn.SiLU(), nn.Conv2d(8, 4, 3)))
+    pair.both(lambda model: model(torch.randn(0, 3, 8, 8)).sum().backward())
+    pair.compare()
+    assert not pair.reasons
+
+
 def test_a_loss_that_is_not_finite_gives_the_gradients_of_eager() -> None:
     pair = Pair(nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2)))
     x = torch.randn(4, 6)

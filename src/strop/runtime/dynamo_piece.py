@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from strop.frontend.torch.normalize import from_fx
+from strop.frontend.torch.strides import restrided
 from strop.graph.ir import Graph
 from strop.runtime.dispatch import ALONE
 from strop.runtime.guards import differentiates
@@ -135,17 +137,13 @@ class DynamoPiece:
         value = leaf.meta["val"]
         if not isinstance(output, Computed) or not isinstance(value, Tensor) or value.is_contiguous():
             return output
-        return Alias(output, (restride(tuple(value.shape), tuple(value.stride())),))
+        return Alias(output, (partial(restrided, strides=tuple(value.stride())),))
 
     def _say(self, reason: str) -> None:
         if reason not in self._said:
             self._said.add(reason)
             tell = self.owner.journal.add if reason == self.left else self.owner.journal.warn
             tell("fallback", self._name, f"runs eager: {reason}")
-
-
-def restride(shape: tuple[int, ...], stride: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    return lambda tensor: torch.empty_strided(shape, stride, dtype=tensor.dtype).copy_(tensor)
 
 
 def _number_or_node(leaf: Any) -> Any:

@@ -65,27 +65,38 @@ class Trainer:
                 torch.autograd.grad(outputs, inputs, ones, allow_unused=True)
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, backward: bool = False) -> None:
-        """Compile for example inputs, which is a call whose effects on buffers and the generator are undone. The
+        """Compile for example inputs, which is a call whose effects on the module and the generator are undone. The
         backward graph is compiled when gradients are first asked for, unless that is asked for now."""
         given, named = pytree.tree_map_only(Tensor, _twin, (args, dict(kwargs)))
-        buffers = {buffer: buffer.detach().clone() for buffer in self._model.buffers()}
-        generator = torch.get_rng_state()
-        try:
-            with torch.enable_grad():
-                results = self(given, named)
-                if backward:
-                    self._differentiate(results, (given, named))
-        finally:
-            torch.set_rng_state(generator)
-            with torch.no_grad():
-                for buffer, before in buffers.items():
-                    buffer.copy_(before)
+        with _undone(self._model), torch.enable_grad():
+            results = self(given, named)
+            if backward:
+                self._differentiate(results, (given, named))
 
 
 def allowing_recurrence() -> AbstractContextManager[Any]:
     """Inside, Dynamo traces `nn.LSTM`, `nn.GRU` and `nn.RNN`, which it leaves to Python otherwise."""
     patched: AbstractContextManager[Any] = torch._dynamo.config.patch(allow_rnn=True)
     return patched
+
+
+@contextmanager
+def _undone(model: nn.Module) -> Iterator[None]:
+    """What happens inside to buffers, to attributes of modules and to the generator is undone."""
+    attributes = [(part.__dict__, dict(part.__dict__)) for part in model.modules()]
+    registered = [(part._buffers, dict(part._buffers)) for part in model.modules()]
+    contents = {buffer: buffer.detach().clone() for buffer in model.buffers()}
+    generator = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(generator)
+        for held, before in (*attributes, *registered):
+            held.clear()  # type: ignore[attr-defined]
+            held.update(before)  # type: ignore[attr-defined]
+        with torch.no_grad():
+            for buffer, content in contents.items():
+                buffer.copy_(content)
 
 
 def _twin(tensor: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ from strop.frontend.torch.joint import (
     with_blocks,
     without_idle_draws,
 )
+from strop.frontend.torch.strides import restrided
 from strop.graph.images import (
     from_channels_last,
     images,
@@ -41,7 +42,7 @@ from strop.graph.images import (
 )
 from strop.graph.ir import Graph, Handover, Node
 from strop.graph.joint import LEAVES, JointGraph
-from strop.runtime.dynamo_piece import DynamoPiece, name_of, restride
+from strop.runtime.dynamo_piece import DynamoPiece, name_of
 from strop.runtime.outputs import Alias, Computed, Output
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced, refusal
 from strop.runtime.step_memory import StepMemory
@@ -278,7 +279,7 @@ class TrainingPiece(DynamoPiece):
         if not isinstance(value, Tensor) or not isinstance(traced, Tensor):
             return value
         strides = tuple(map(int, traced.stride()))
-        return value if value.stride() == strides else restride(tuple(value.shape), strides)(value)
+        return value if value.stride() == strides else restrided(value, strides)
 
 
 def _turned_back(output: Output, graph: Graph, kept: Collection[int]) -> Output:

@@ -76,6 +76,7 @@ def test_tiles_are_counted_with_those_that_hang_over():
         ({"kernel": (5, 5)}, "2 to 3 taps at stride 1"),
         ({"kernel": (1, 3)}, "2 to 3 taps at stride 1"),
         ({"dtype": "i64"}, "f32 and f64"),
+        ({"x": (0, 4, 9, 8)}, "without images"),
         (
             {"x": (1, 2, 9), "kernel": (3,), "padding": ((1, 1),), "stride": (1,), "dilation": (1,)},
             "2 dimensions of space",

@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from strop.frontend.torch.strides import restrided
+
 #: what functionalisation makes of random operators that write in place; torch's kernels draw for another layout
 IN_PLACE = {
     "aten.bernoulli.p": "aten.bernoulli_.float",
@@ -42,7 +44,7 @@ def layouts(
     """Which inputs are given another layout, and how. What is written in place is memory of its own in any case."""
 
     def with_strides(wanted: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
-        return lambda tensor: tensor if tensor.stride() == wanted else _restrided(tensor, wanted)
+        return lambda tensor: tensor if tensor.stride() == wanted else restrided(tensor, wanted)
 
     def to_be_written(wanted: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
         return lambda tensor: torch.empty_strided(tensor.shape, wanted, dtype=tensor.dtype)
@@ -51,14 +53,6 @@ def layouts(
         (place, to_be_written(wanted) if in_place and place == 0 else with_strides(wanted))
         for place, wanted in enumerate(strides)
     ]
-
-
-def _restrided(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
-    """The same values with other strides; where one is 0, all elements along it are the same."""
-    made = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype)
-    once = tuple(slice(1) if stride == 0 else slice(None) for stride in strides)
-    made[once].copy_(tensor[once])
-    return made
 
 
 def name_draws(module: torch.fx.GraphModule) -> None:

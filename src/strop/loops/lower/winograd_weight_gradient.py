@@ -64,6 +64,8 @@ def winograd_gradient_applies(node: Node) -> Verdict:
         return no(f"it needs {TAPS[0]} to {TAPS[-1]} taps at stride 1 along both dimensions")
     if node.dtype not in ("f32", "f64"):
         return no(f"it computes with f32 and f64, not {node.dtype}")
+    if not all(node.inputs[0].shape):
+        return no("a batch without images has nothing to sum")
     return yes()
 
 
