@@ -1,9 +1,10 @@
 """Errors of gradients element by element, in units of what eager does there.
 
 The unit of an element is the largest error that eager makes at that place in `RUNS` backwards, each from parameters and
-inputs of which every element was moved by one unit in its last place or left alone, against the gradient in float64 at
-that very point: what rounding alone does to this element. One eager backward would be no unit, for its error at a place
-may be next to nothing by chance. Half a unit in the last place of the exact gradient is the least unit.
+inputs of which every element was moved by one unit in its last place or left alone, with the batch in another order,
+against the gradient in float64 at that very point: what rounding alone does to this element. One eager backward would
+be no unit, for its error at a place may be next to nothing by chance, or by the order of its sums. Half a unit in the
+last place of the exact gradient is the least unit.
 
 Strop's error at the point itself is told in these units beside eager's own at the same point, which no unit was taken
 from. Eager's column is the control: how often an error is over four times the largest of as many others of its kind.
@@ -36,14 +37,16 @@ class ElementErrors:
 
 
 def moved(training: Training, seed: int) -> Training:
-    """The same training with every parameter and input one unit in the last place away, or where it was."""
+    """The same training with every parameter and input one unit in the last place away, or where it was, and the batch
+    in another order, which the loss does not see."""
     generator = torch.Generator().manual_seed(seed)
     model = copy.deepcopy(training.model)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(nudged(parameter, generator))
-    inputs = tuple(nudged(x, generator) if x.is_floating_point() else x for x in training.inputs)
-    return Training(model, inputs, training.loss)
+    order = torch.randperm(len(training.inputs[0]), generator=generator)
+    inputs = tuple((nudged(x, generator) if x.is_floating_point() else x)[order] for x in training.inputs)
+    return Training(model, inputs, lambda result: training.loss(result[order.argsort()]))
 
 
 def nudged(x: Tensor, generator: torch.Generator) -> Tensor:

@@ -144,9 +144,9 @@ def test_forward_mode_raises_and_says_so() -> None:
 
 
 class Checkpointed(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, *drawing: nn.Module) -> None:
         super().__init__()
-        self.inner = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 6))
+        self.inner = nn.Sequential(nn.Linear(6, 8), *drawing, nn.GELU(), nn.Linear(8, 6))
 
     def forward(self, x: Tensor) -> Tensor:
         return x + checkpoint(self.inner, x, use_reentrant=False)
@@ -156,6 +156,14 @@ def test_checkpoints_of_the_model_are_kept_to() -> None:
     pair = Pair(Checkpointed())
     pair.step(torch.randn(4, 6))
     assert any("checkpoints" in event.message for event in pair.journal.of("fallback"))
+
+
+@pytest.mark.parametrize("drawing", [nn.Dropout(0.3), nn.RReLU(), nn.Sequential(nn.Dropout(1.0), nn.Dropout(0.5))])
+def test_what_checkpoints_drew_is_kept(drawing: nn.Module) -> None:
+    pair = Pair(Checkpointed(drawing))
+    for seed in range(2):
+        pair.step(torch.randn(4, 6), seed=seed)
+    assert not pair.reasons
 
 
 def test_autocast_to_bfloat16_is_as_exact_as_eager_and_is_journaled() -> None:

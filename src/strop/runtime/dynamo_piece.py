@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -114,13 +115,17 @@ class DynamoPiece:
             found = trace_back(leaves, self._sources())
             outputs = [self._output(i, leaf, output) for i, (leaf, output) in enumerate(zip(leaves, found))]
             traced = Traced(conversion.graph, tuple(outputs), spec, conversion.constants)
-            variant = Specialization(self._handed_over(traced), self._build)
+            variant = Specialization(self._handed_over(traced), self._built)
             variant.compile(self.threads)
             return variant
 
     def _handed_over(self, traced: Traced) -> Traced:
         """The graph as it is compiled: with tensors that only pieces see in the order that suits them."""
         return traced
+
+    def _built(self, graph: Graph, threads: int) -> RunnableProgram:
+        with unset_fake_temporarily():  # Dynamo calls a backend under a fake mode, in which constants have no values
+            return self._build(graph, threads)
 
     def _build(self, graph: Graph, threads: int) -> RunnableProgram:
         return self.owner.build(graph, self.owner.options, self.owner.journal, threads)

@@ -27,6 +27,7 @@ from strop.frontend.torch.joint import (
     early_nodes,
     is_plain,
     joint_from_fx,
+    keep_draws,
     kept_nodes,
     lost_inputs,
     with_blocks,
@@ -103,6 +104,7 @@ class TrainingGraphs:
                     raise
                 reason = refusal(error)
         owner.journal.add("fallback", name, f"divided by torch's own partition: {reason}")
+        keep_draws(joint)
         return min_cut_rematerialization_partition(
             joint,
             joint_inputs,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from strop.core.problem import Problem
 from strop.graph.ir import NOWHERE, Origin, Type
@@ -20,9 +19,8 @@ DTYPES: dict[str, torch.dtype] = {name: dtype for dtype, name in NAMES.items()}
 
 
 def bytes_of(values: Sequence[Any], dtype: str) -> bytes:
-    """A tensor's elements as they lie in memory, also where a Dynamo backend is called under a fake mode."""
-    with unset_fake_temporarily():
-        return torch.tensor(values, dtype=DTYPES[dtype]).view(torch.uint8).numpy().tobytes()
+    """A tensor's elements as they lie in memory."""
+    return torch.tensor(values, dtype=DTYPES[dtype]).view(torch.uint8).numpy().tobytes()
 
 
 def tensor_of(data: bytes, type: Type) -> torch.Tensor:

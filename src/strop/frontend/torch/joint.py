@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import getitem
 from typing import Any
 
 import torch
@@ -16,12 +17,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph as FxGraph
 from torch.fx import GraphModule
 from torch.fx import Node as FxNode
+from torch.utils.checkpoint import CheckpointPolicy
 
 from strop.frontend.torch.blocked_losses import FxLoss, find_losses, write_in_blocks
 from strop.frontend.torch.normalize import from_fx
 from strop.graph.ir import Node
 from strop.graph.joint import LEAVES, JointGraph
 from strop.graph.operators import VIEWS
+
+_aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,38 @@ def is_plain(module: GraphModule) -> str:
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             return f"`{node.target}` writes to its argument"
     return ""
+
+
+def keep_draws(module: GraphModule) -> None:
+    """Have torch's own partition keep what a checkpointed part drew: computing it again would need the generator's
+    state of then. Of a dropout the mask is kept, and its result computed again from that."""
+    for node in list(module.graph.nodes):
+        random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        if not random or "recompute" not in node.meta:
+            continue
+        policy = node.meta.pop("recompute")
+        parts = {user.args[1]: user for user in node.users if user.target is getitem}
+        for drawn in parts.values() if parts else (node,):
+            drawn.meta["recompute"] = CheckpointPolicy.MUST_SAVE
+        if node.target is _aten.native_dropout.default and len(parts) == 2 and node.args[2]:
+            _from_the_mask(module, node, parts[0], parts[1], policy)
+    module.recompile()
+
+
+def _from_the_mask(
+    module: GraphModule, dropout: FxNode, result: FxNode, mask: FxNode, policy: CheckpointPolicy
+) -> None:
+    """Compute a dropout's result by operators that may be computed again."""
+    x, p = dropout.args[:2]
+    assert isinstance(p, float | int)
+    with module.graph.inserting_after(mask):
+        chosen = module.graph.call_function(_aten.mul.Tensor, (x, mask))
+    with module.graph.inserting_after(chosen):
+        scaled = module.graph.call_function(_aten.mul.Tensor, (chosen, 0.0 if p == 1 else 1 / (1 - p)))
+    for made in (chosen, scaled):
+        made.meta.update(result.meta, recompute=policy)
+    result.replace_all_uses_with(scaled)
+    module.graph.erase_node(result)
 
 
 def is_tangent(node: FxNode) -> bool:
