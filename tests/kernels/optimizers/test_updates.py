@@ -136,6 +136,18 @@ def test_momentum_that_is_switched_on_later():
     same(*found)
 
 
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
+def test_maximizing_may_be_switched_on_later(kind):
+    found = []
+    for fuse in (lambda o: o, strop.fuse_optimizer):
+        params = parameters()
+        optimizer = fuse(kind(params, lr=1e-2))
+        train(optimizer, params, 2)
+        optimizer.param_groups[0]["maximize"] = True
+        found.append(train(optimizer, params, 3))
+    same(*found)
+
+
 def test_state_that_is_reset_or_replaced_is_noticed():
     found = []
     for fuse in (lambda o: o, strop.fuse_optimizer):

@@ -86,7 +86,7 @@ class OptimizerStep:
 
     def _prepare(self, optimizer: Optimizer, parameters: Sequence[Sequence[Tensor]]) -> list[Tensor]:
         """Tables for the parameters as they are now; those that PyTorch is to update."""
-        kernels = [self.rules.kernel(optimizer, group) for group in optimizer.param_groups]
+        kernels = [self._kernel(optimizer, group) for group in optimizer.param_groups]
         same = kernels == self._kernels and len(parameters) == len(self._parameters)
         same = same and all(_identical(now, known) for now, known in zip(parameters, self._parameters))
         same = same and self._places == self._found(optimizer)
@@ -129,7 +129,7 @@ class OptimizerStep:
                 elif id(p) not in readable:
                     self._waiting.append(p)
                 else:
-                    members.append(self.rules.member(optimizer, p, i, (*kernel, *self._flags(optimizer, i))))
+                    members.append(self.rules.member(optimizer, p, i, kernel))
         faults = _state_faults(members)
         self._refused += [members[i].parameter for i in faults]
         reasons.update(faults.values())
@@ -148,10 +148,13 @@ class OptimizerStep:
         self._places = self._found(optimizer)
         self._tell(reasons)
 
-    def _flags(self, optimizer: Optimizer, group: int) -> tuple[bool, bool]:
-        """What every kernel is told: whether gradients are scaled, and whether they are zeroed."""
-        scaled = self.settings.clip_grad_norm is not None or bool(optimizer.param_groups[group]["maximize"])
-        return scaled, self.settings.zero_grad == "keep"
+    def _kernel(self, optimizer: Optimizer, group: dict[str, Any]) -> Kernel | str:
+        """With what every kernel is told: whether gradients are scaled, and whether they are zeroed."""
+        kernel = self.rules.kernel(optimizer, group)
+        if isinstance(kernel, str):
+            return kernel
+        scaled = self.settings.clip_grad_norm is not None or bool(group["maximize"])
+        return *kernel, scaled, self.settings.zero_grad == "keep"
 
     def _tell(self, reasons: Counter[str]) -> None:
         for reason, count in reasons.items():
