@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from strop.core.problem import Problem
 from strop.frontend.onnx.element_types import CARRIERS, carried, dtype_of
 from strop.frontend.onnx.file import read
+from strop.frontend.onnx.initialisers import taken_apart
 from strop.frontend.onnx.interpreter import Interpreter, ValueScope
 from strop.frontend.onnx.program import Reader, element_type_of
 from strop.frontend.torch.dtypes import NAMES
@@ -24,8 +25,8 @@ from strop.frontend.torch.dtypes import NAMES
 if TYPE_CHECKING:
     from strop.frontend.onnx.capture import CapturedOnnx
 
-#: a floating-point initialiser with as many elements is a parameter, others are part of the program; a bias of one
-#: element learns as well
+#: a floating-point constant with as many elements is a parameter, others are part of the program. Where the model is to
+#: learn, that are all initialisers but scalars, a bias of one element too
 SMALLEST_PARAMETER = 2
 #: an input whose value shapes the program may have this many elements
 LARGEST_BOUND = 4096
@@ -76,6 +77,10 @@ class OnnxModule(nn.Module):
         self.inputs = (*(p for p in ports if p.name not in defaults), *(p for p in ports if p.name in defaults))
         self.required = sum(p.name not in defaults for p in ports)
         self.outputs = tuple(_port(value) for value in model.graph.output)
+        stored = (*model.graph.initializer, *(one.values for one in model.graph.sparse_initializer))
+        self.initialisers = frozenset(one.name for one in stored)
+        if training:
+            program, self.initialisers = taken_apart(program, self.initialisers)
         self.program = program
         self.keys: dict[str, str] = {}
         self.pending = Pending()
@@ -83,7 +88,8 @@ class OnnxModule(nn.Module):
         for key, value in program.constants.items():
             if not isinstance(value, Tensor) or not value.is_floating_point():
                 continue
-            if value.numel() >= SMALLEST_PARAMETER or (training and value.ndim and value.numel()):
+            learns = training and value.ndim and value.numel() and key in self.initialisers
+            if learns or (not training and value.numel() >= SMALLEST_PARAMETER):
                 self.keys[key] = _register(self, key, nn.Parameter(value, requires_grad=False))
         self.eval()
 

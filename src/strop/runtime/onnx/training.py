@@ -1,9 +1,10 @@
 """Training of ONNX models: `strop.compile("model.onnx", training=True)`.
 
 The model is traced for the shapes of a call to a graph of torch operators, and that graph is trained like any module
-(`runtime/trainer.py`). What learns are the floating-point initialisers: weights, biases, tables. Those that describe
-rather than compute stay as they are: the statistics of batch norms, scales of resizing and of quantisation. Operators
-compute as the file says, so that a batch norm that was exported for inference uses its statistics.
+(`runtime/trainer.py`). What learns are the floating-point initialisers: weights, biases, tables. Constants among the
+nodes stay as they are, and so do initialisers that describe rather than compute: the statistics of batch norms, scales
+of resizing and of quantisation (`frontend/onnx/initialisers.py`). Operators compute as the file says, so that a batch
+norm that was exported for inference uses its statistics.
 """
 
 from __future__ import annotations
@@ -13,20 +14,26 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
 from strop.frontend.onnx.capture import FixedOutput, Given, NeedsValues, OnnxTrace, traced
+from strop.frontend.onnx.initialisers import described
 from strop.frontend.onnx.module import OnnxModule, lookup
+from strop.frontend.onnx.ops.recurrent import layer_of_torch
 from strop.runtime.trainer import Trainer
 
-#: operators with inputs that are no weights: from which input on
-_DESCRIBED_FROM = {
-    "BatchNormalization": 3, "Resize": 1, "Upsample": 1, "Pad": 1, "Clip": 1, "QuantizeLinear": 1,
-    "DequantizeLinear": 0, "DynamicQuantizeLinear": 0, "QLinearConv": 0, "QLinearMatMul": 0,
-}  # fmt: skip
+
+def differentiable(graph: GraphModule) -> GraphModule:
+    """The graph with its recurrent layers, which tracing keeps whole, by torch's operators, which have gradients."""
+    for node in graph.graph.nodes:
+        if node.target is torch.ops.strop.recurrent_layer.default:
+            node.target = layer_of_torch
+    graph.recompile()
+    return graph
 
 
 class OnnxTraceModule(nn.Module):
@@ -34,7 +41,7 @@ class OnnxTraceModule(nn.Module):
 
     def __init__(self, model: OnnxModule, trace: OnnxTrace) -> None:
         super().__init__()
-        self.graph = trace.graph
+        self.graph = differentiable(trace.graph)
         self.results = [self._result(slot, trace) for slot in trace.slots]
         self.spec = trace.out_spec
         self.held = nn.ParameterList([lookup(model, key) for key in model.keys.values()])
@@ -69,8 +76,7 @@ class OnnxTrainer:
     def __init__(self, model: OnnxModule, options: Options, journal: Journal) -> None:
         self.model, self.options, self.journal = model, options, journal
         self._trainers: dict[Hashable, Trainer] = {}
-        fixed = described(model)
-        learning = [key for name, key in model.keys.items() if name not in fixed]
+        learning = [model.keys[name] for name in model.keys if name in model.initialisers - described(model.program)]
         if not learning:
             raise Problem("STR001", "the model has no initialisers that could learn", where=model.name,
                           help="export it with its weights, or compile it without training=True")  # fmt: skip
@@ -103,13 +109,3 @@ class OnnxTrainer:
                 raise needs.problem from needs
             self._trainers[key] = Trainer(OnnxTraceModule(self.model, trace), self.options, self.journal, False)
         return self._trainers[key]
-
-
-def described(model: OnnxModule) -> frozenset[str]:
-    """Initialisers that do not learn: what operators take for statistics, scales and bounds."""
-    found: set[str] = set()
-    for step in model.program.steps:
-        start = _DESCRIBED_FROM.get(step.op)
-        if start is not None:
-            found.update(step.inputs[start:])
-    return frozenset(found)

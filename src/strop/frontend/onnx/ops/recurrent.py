@@ -189,7 +189,7 @@ def _whole(
     lengths: Tensor | None, direction: str,
 ) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
     """By torch's operator. Sequences of different lengths run each direction alone, forwards."""
-    layer = torch.ops.strop.recurrent_layer if tracing() else _layer
+    layer = torch.ops.strop.recurrent_layer if tracing() else layer_of_torch
 
     def run(x: Tensor, weights: Sequence[Tensor], states: Sequence[Tensor], both: bool) -> tuple[Tensor, list[Tensor]]:
         y, *last = layer(kernel, x, list(states), list(weights), both)
@@ -212,7 +212,8 @@ def _whole(
     return torch.stack(ys, 1), [torch.cat(parts) for parts in zip(*lasts)]
 
 
-def _layer(kernel: str, x: Tensor, states: list[Tensor], weights: list[Tensor], both: bool) -> list[Tensor]:
+def layer_of_torch(kernel: str, x: Tensor, states: list[Tensor], weights: list[Tensor], both: bool) -> list[Tensor]:
+    """The states at all times, and the last ones."""
     start = tuple(states) if len(states) > 1 else states[0]
     return list(getattr(torch, kernel)(x, start, weights, _biased(weights, both), 1, 0.0, False, both, False))
 
@@ -224,7 +225,7 @@ def _biased(weights: Sequence[Any], both: bool) -> bool:
 @torch.library.custom_op("strop::recurrent_layer", mutates_args=())
 def recurrent_layer(kernel: str, x: Tensor, states: list[Tensor], weights: list[Tensor], both: bool) -> list[Tensor]:
     """A layer by torch's operator, which itself would be traced through every step to find the shapes."""
-    return _layer(kernel, x, states, weights, both)
+    return layer_of_torch(kernel, x, states, weights, both)
 
 
 @recurrent_layer.register_fake
