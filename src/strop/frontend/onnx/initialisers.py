@@ -27,7 +27,12 @@ def taken_apart(program: OnnxProgram, initialisers: Iterable[str]) -> tuple[Onnx
     constants, found, steps = dict(program.constants), set(initialisers), []
     for step in program.steps:
         source = step.inputs[0] if step.op == "Identity" else ""
-        if source in found and step.outputs[0] not in program.outputs and _repeats(constants[source]):
+        if (
+            source in found
+            and source not in program.inputs
+            and step.outputs[0] not in program.outputs
+            and _repeats(constants[source])
+        ):
             constants[step.outputs[0]] = constants[source].clone()
             found.add(step.outputs[0])
         else:
