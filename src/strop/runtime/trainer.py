@@ -92,8 +92,8 @@ def _undone(model: nn.Module) -> Iterator[None]:
     finally:
         torch.set_rng_state(generator)
         for held, before in (*attributes, *registered):
-            held.clear()  # type: ignore[attr-defined]
-            held.update(before)  # type: ignore[attr-defined]
+            held.clear()
+            held.update(before)
         with torch.no_grad():
             for buffer, content in contents.items():
                 buffer.copy_(content)
