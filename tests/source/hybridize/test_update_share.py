@@ -51,6 +51,7 @@ NETWORKS = {
         "    def forward(self, x):\n        m = F.silu(self.message(x))\n"
         "        return self.update(torch.zeros_like(x).index_add_(0, torch.arange(9), m)) * torch.sigmoid(m)\n", "Graph()", False
     ),
+    "windows of sequences": ("", f"nn.Sequential({', '.join(['nn.Conv1d(9, 9, 3), nn.Linear(99, 99), nn.ReLU()'] * 8)})", False),
     "images": ("", f"nn.Sequential({', '.join(['nn.Conv2d(9, 9, 3), nn.BatchNorm2d(9), nn.ReLU()'] * 8)})", True),
     "examples": ("", "nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))", True),
     "something unknown": ("", "strange(9)", True),

@@ -24,8 +24,10 @@ from strop.source.project.declarations import Code
 NOTICED = 1.05
 _BACKWARD = 3.0  #: what forward and backward take together, beside forward alone
 _LEFT = 0.4  #: of an update, once it is one kernel
+#: what works on words, moments or nodes
+_SEQUENCES = ("attention", "transformer", "recurrent", "1-d convolution", "scatter")
 #: units of an update, operation by operation, for each layer with weights
-_OF_SEQUENCES = {"product": 1.3, "small product": 0.7, "convolution": 1.3, "transformer": 8.0, "recurrent": 5.0}
+_OF_SEQUENCES = {"product": 1.3, "small product": 0.7, "1-d convolution": 1.3, "transformer": 8.0, "recurrent": 5.0}
 _OF_EXAMPLES = {"product": 10.0, "small product": 4.0, "convolution": 15.0}
 
 
@@ -96,9 +98,10 @@ def _gain(models: Iterable[_Trained]) -> float:
 
 
 def _is_of_sequences(forward: Estimate) -> bool:
-    """Attention, recurrence, sums over edges: its rows are words or nodes, which are more than examples."""
+    """Attention, recurrence, windows of sequences, sums over edges: its rows are words or nodes, which are more than
+    examples."""
     kinds = forward.kinds
     if kinds["convolution"] > kinds["product"] + kinds["small product"]:
         return False
     written_out = kinds["softmax"] > 0 and kinds["normalisation"] > 0
-    return written_out or any(kinds[kind] for kind in ("attention", "transformer", "recurrent", "scatter"))
+    return written_out or any(kinds[kind] for kind in _SEQUENCES)
