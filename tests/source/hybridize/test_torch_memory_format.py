@@ -135,3 +135,10 @@ def test_other_families_gain_where_they_are_only_run(tmp_path: Path, made: str, 
 def test_families_of_registries_that_gain_are_known_by_name(tmp_path: Path, made: str, offered: bool) -> None:
     fixed = _fixed(tmp_path, f"import timm\nimport torchvision\n\nnet = {made}\n{TRAIN}")
     assert (LINE in fixed) == offered
+
+
+def test_a_network_of_transposed_convolutions_gains_nothing_by_it(tmp_path: Path) -> None:
+    layers = ", ".join(["nn.ConvTranspose2d(8, 8, 4, 2, 1)"] * 8)
+    made = f"net = nn.Sequential(nn.Conv2d(3, 8, 1), {layers})\n"
+    assert LINE not in _fixed(tmp_path, made + TRAIN)
+    assert LINE in _fixed(tmp_path, made.replace("ConvTranspose2d", "Conv2d") + TRAIN)

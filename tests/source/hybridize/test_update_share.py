@@ -18,7 +18,7 @@ class Runner:
     def run(self, loader):
         for x, y in loader:
             self.optimizer.zero_grad()
-            F.cross_entropy(self.net(x), y).backward()
+            (F.cross_entropy(self.net(x), y){loss}).backward()
             self.optimizer.step()
 
 
@@ -54,14 +54,19 @@ NETWORKS = {
     "windows of sequences": ("", f"nn.Sequential({', '.join(['nn.Conv1d(9, 9, 3), nn.Linear(99, 99), nn.ReLU()'] * 8)})", False),
     "images": ("", f"nn.Sequential({', '.join(['nn.Conv2d(9, 9, 3), nn.BatchNorm2d(9), nn.ReLU()'] * 8)})", True),
     "examples": ("", "nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))", True),
+    "something unknown beside a known loss": ("class Loss(nn.Module):\n    def forward(self, x):\n        return x.softmax(-1).sum()\n", "strange(9)\n        self.loss = Loss()", True),
     "something unknown": ("", "strange(9)", True),
 }  # fmt: skip
+
+
+def _step(net: str) -> str:
+    return STEP.format(net=net, loss=" + self.loss(x)" if "self.loss" in net else "")
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_an_update_is_worth_what_it_is_of_the_step(name: str, tmp_path: Path) -> None:
     classes, net, worth_it = NETWORKS[name]
-    (tmp_path / "train.py").write_text(HEAD + classes + STEP.format(net=net), encoding="utf-8")
+    (tmp_path / "train.py").write_text(HEAD + classes + _step(net), encoding="utf-8")
     assert ("STR775" in {found.code for found in scan([str(tmp_path)]).findings}) is worth_it
 
 
@@ -70,7 +75,7 @@ def test_an_update_that_is_asked_for_is_told(tmp_path: Path) -> None:
         select = ("STR775",)
 
     classes, net, _ = NETWORKS["attention by its kernel"]
-    (tmp_path / "train.py").write_text(HEAD + classes + STEP.format(net=net), encoding="utf-8")
+    (tmp_path / "train.py").write_text(HEAD + classes + _step(net), encoding="utf-8")
     assert "STR775" in {found.code for found in scan([str(tmp_path)], Asked()).findings}
 
 
@@ -78,9 +83,9 @@ def test_of_two_models_the_optimizer_counts_for_the_one_that_it_updates(tmp_path
     classes, words, _ = NETWORKS["attention by its kernel"]
     _, images, _ = NETWORKS["images"]
     others = {"Runner": "Other", "runner": "other", "self.net": "self.cnn"}
-    both = STEP.format(net=images)
+    both = _step(images)
     for name, other in others.items():
         both = both.replace(name, other)
-    (tmp_path / "train.py").write_text(HEAD + classes + STEP.format(net=words) + both, encoding="utf-8")
+    (tmp_path / "train.py").write_text(HEAD + classes + _step(words) + both, encoding="utf-8")
     found = [one for one in scan([str(tmp_path)]).findings if one.code == "STR775"]
     assert [one.function for one in found] == ["Other.__init__"]

@@ -35,6 +35,7 @@ _NOUNS = {
     "product": "matrix products",
     "small product": "small matrix products",
     "convolution": "convolutions",
+    "transposed convolution": "transposed convolutions",
     "1-d convolution": "convolutions of sequences",
     "attention": "attention kernels",
     "transformer": "transformer layers",

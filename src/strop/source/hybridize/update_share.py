@@ -28,7 +28,7 @@ _LEFT = 0.4  #: of an update, once it is one kernel
 _SEQUENCES = ("attention", "transformer", "recurrent", "1-d convolution", "scatter")
 #: units of an update, operation by operation, for each layer with weights
 _OF_SEQUENCES = {"product": 1.3, "small product": 0.7, "1-d convolution": 1.3, "transformer": 8.0, "recurrent": 5.0}
-_OF_EXAMPLES = {"product": 10.0, "small product": 4.0, "convolution": 15.0}
+_OF_EXAMPLES = {"product": 10.0, "small product": 4.0, "convolution": 15.0, "transposed convolution": 15.0}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def slight_updates(program: Program, proposed: Iterable[Finding]) -> set[tuple[s
             for event in program.events(code.id):
                 if not isinstance(event, Call) or not any(t.startswith("torch.optim.") for t in event.targets):
                     continue
-                if _gain(_updated(code, event.place, models)) < NOTICED:
+                updated = _updated(code, event.place, models)
+                if updated and _gain(updated) < NOTICED:
                     found.add((event.place.file, event.place.line, event.place.column))
     return found
 
@@ -66,14 +67,15 @@ def _trained(program: Program, proposed: Iterable[Finding]) -> list[_Trained]:
     for code, statement, models in sites.run_often(program):
         if is_trained(program, {program.code(id).module: None for obj in models for id in program.users_of(obj)}):
             forward = sites.call_estimate(program, models, "cpu")
-            if forward is not None and forward.operations:
+            if forward is not None and any(forward.kinds[kind] for kind in (*_OF_SEQUENCES, *_OF_EXAMPLES)):
                 name = ast.unparse(statement.targets[0]).rpartition(".")[2]
                 found.append(_Trained(code.module.file, name, forward, gains.get(code.place(statement), 1.0)))
     return found
 
 
 def _updated(code: Code, place: Place, models: list[_Trained]) -> list[_Trained]:
-    """The models whose `parameters()` an optimizer gets, by their names; all where no name says which."""
+    """The models whose `parameters()` an optimizer gets, by their names; none where it is another one's, all where no
+    name says whose."""
     start = place.line, place.column
     calls = [n for n in code.own() if isinstance(n, ast.Call) and (n.lineno, n.col_offset) == start]
     names = {
@@ -82,8 +84,10 @@ def _updated(code: Code, place: Place, models: list[_Trained]) -> list[_Trained]
         for node in ast.walk(call)
         if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters")
     }
+    if not names:
+        return models
     named = [one for one in models if one.name in names]
-    return [one for one in named if one.file == code.module.file] or named or models
+    return [one for one in named if one.file == code.module.file] or named
 
 
 def _gain(models: Iterable[_Trained]) -> float:
@@ -101,7 +105,7 @@ def _is_of_sequences(forward: Estimate) -> bool:
     """Attention, recurrence, windows of sequences, sums over edges: its rows are words or nodes, which are more than
     examples."""
     kinds = forward.kinds
-    if kinds["convolution"] > kinds["product"] + kinds["small product"]:
+    if kinds["convolution"] + kinds["transposed convolution"] > kinds["product"] + kinds["small product"]:
         return False
     written_out = kinds["softmax"] > 0 and kinds["normalisation"] > 0
     return written_out or any(kinds[kind] for kind in _SEQUENCES)
