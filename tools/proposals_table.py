@@ -26,6 +26,7 @@ def parts(docs: Path, table: Table) -> list[str]:
         compiler.
         """,
         *_said(rows),
+        *_earlier(rows),
         table(("project", "model", "step", "proposed for", "edits", "ms", "gain", "noise", "first step, s", "start, s"),
               [cells for name, row in rows.items() for cells in _cells(name, row)]),
     ]  # fmt: skip
@@ -43,6 +44,12 @@ def _said(rows: dict[str, Any]) -> list[str]:
                 f"least {least:.2f}×."
             )
     return found
+
+
+def _earlier(rows: dict[str, Any]) -> list[str]:
+    """Which rows an earlier version of the rules gave, where its graphs take minutes to compile."""
+    names = [f"`{name}`" for name, row in rows.items() if row.get("earlier")]
+    return [f"Measured before the last change of the rules: {', '.join(names)}."] if names else []
 
 
 def _cells(name: str, row: dict[str, Any]) -> list[tuple[str, ...]]:

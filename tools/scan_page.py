@@ -259,8 +259,9 @@ def _tensorflow_packages(docs: Path, table: Table) -> list[str]:
         the scan calls safe to change, in eager mode and as graphs, three calls each with arguments that are made from
         what the scan knows of parameters. {run} functions of {len(rows)} packages were run, {different} gave something
         else. The rest could not be run by itself: functions in functions, modules that need what is not installed,
-        arguments that are no tensors. An edit is only proposed where a loop over data or steps calls the function, so
-        there are few in libraries.
+        arguments that are no tensors. They run in a process with a time limit; where a check of TensorFlow's ends it,
+        its function counts as not run, or as different once its eager calls were over. An edit is only proposed where a
+        loop over data or steps calls the function, so there are few in libraries.
         """,
         table(("package", "functions", "safe to change", "edits", "run", "different"), cells),
     ]

@@ -13,7 +13,6 @@ a new process goes on with the next.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import multiprocessing
 import signal
@@ -28,7 +27,7 @@ from typing import Any
 import tensorflow as tf
 
 from source.hybridize.tf_arguments import Candidate, calls, known
-from source.hybridize.tf_stand_ins import standing_in
+from source.hybridize.tf_stand_ins import imported, standing_in
 from source.hybridize.tf_truth import same, typed
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret.effects import Effects
@@ -166,7 +165,7 @@ def _examined(candidate: Candidate, theirs: Connection) -> Outcome:
 
 
 def _resolved(candidate: Candidate) -> Any:
-    found: Any = importlib.import_module(candidate.module)
+    found: Any = imported(candidate.module)
     owner = None
     for part in candidate.function.split("."):
         owner, found = found, getattr(found, part)

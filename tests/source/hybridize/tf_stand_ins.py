@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import os
@@ -35,6 +36,17 @@ class StandIn(metaclass=_Nothing):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else self
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __getitem__(self, key: Any) -> Any:
+        return StandIn()
+
+    def __add__(self, other: Any) -> Any:
+        return StandIn()
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = __or__ = __add__
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -56,9 +68,16 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         top = name.partition(".")[0]
-        if top in self.own or top in _REAL or top in sys.stdlib_module_names:
+        if top in self.own or top in _REAL or top in sys.stdlib_module_names or not self._is_asked_by_package():
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def _is_asked_by_package(self) -> bool:
+        """Installed libraries try imports as well, and know what to do without."""
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+            frame = frame.f_back  # type: ignore[assignment]
+        return frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in self.own
 
     def create_module(self, spec: Any) -> ModuleType:
         return _Module(spec.name)
@@ -74,6 +93,21 @@ class _Protocols(_Finder):
         if name.endswith("_pb2") and name.partition(".")[0] in self.own:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
+
+
+def imported(name: str) -> ModuleType:
+    """A module; where the packages around it do not come up, without what their `__init__.py` does."""
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        parts = name.split(".")
+        for count in range(1, len(parts)):
+            parent = ".".join(parts[:count])
+            if parent not in sys.modules:
+                bare = ModuleType(parent)
+                bare.__path__ = [str(Path(sys.path[0], *parts[:count]))]
+                sys.modules[parent] = bare
+        return importlib.import_module(name)
 
 
 @contextlib.contextmanager
