@@ -15,7 +15,7 @@ from strop.source.facts import Place
 from strop.source.interpret.events import Branch, Call
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Const, Unknown, Value, const
-from strop.source.project.declarations import Code
+from strop.source.project.declarations import Code, walk
 
 #: `sometimes`: in some round of a loop, or at some call; both branches are taken then. `often`: as a rule
 Truth = Literal["always", "never", "sometimes", "often", "maybe"]
@@ -116,12 +116,12 @@ class Guards:
             yield from self._block(node.orelse, loops)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             yield from self._expression(node.iter, loops)
-            targets = tuple(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+            targets = tuple(n.id for n in walk([node.target]) if isinstance(n, ast.Name))
             yield from self._block(node.body, (*loops, *targets))
             yield from self._block(node.orelse, loops)
         elif isinstance(node, ast.While):
             yield from self._expression(node.test, loops)
-            changed = tuple(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            changed = tuple(n.id for n in walk([node]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
             yield from self._block(node.body, (*loops, *changed))
         elif isinstance(node, ast.Try):
             for part in (node.body, node.orelse, node.finalbody):
@@ -139,7 +139,7 @@ class Guards:
             yield from self._expression(node, loops)
 
     def _expression(self, node: ast.AST, loops: tuple[str, ...]) -> Iterator[Guard]:
-        for inner in ast.walk(node):
+        for inner in walk([node]):
             if isinstance(inner, ast.IfExp):
                 truth = self.truth(inner.test, loops)
                 yield Guard(_span(inner.body), inner.test, truth)
@@ -202,7 +202,7 @@ def _truth(value: Value) -> Truth:
 
 
 def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> bool:
-    for node in ast.walk(test):
+    for node in walk([test]):
         if isinstance(node, ast.Name) and node.id in names:
             return True
         if isinstance(node, (ast.Attribute, ast.Name)) and attributes and ast.unparse(node) in attributes:
