@@ -35,7 +35,13 @@ def test_a_name_that_is_assigned_inside_the_expression_is_kept(edited):
         ("nn.Embedding(9, 4)", True),
         ("nn.Embedding(9, 4, sparse=True)", False),
         ("nn.EmbeddingBag(9, 4, sparse=True)", False),
+        ("nn.Embedding(9, 4, None, None, 2.0, False, True)", False),
+        ("nn.Embedding(9, 4, None, None, 2.0, False, False)", True),
+        ("nn.Embedding.from_pretrained(torch.zeros(9, 4), False, None, None, 2.0, False, True)", False),
         ("nn.ParameterList([torch.zeros(3, dtype=torch.cfloat)])", False),
+        ("nn.ParameterList([nn.Parameter(torch.complex(torch.zeros(3), torch.ones(3)))])", False),
+        ("nn.ParameterList([nn.Parameter(torch.randn(3) * 1j)])", False),
+        ("nn.ParameterList([nn.Parameter(torch.fft.rfft(torch.randn(8)))])", False),
     ],
 )
 def test_an_optimizer_is_not_fused_where_gradients_may_be_sparse_or_complex(edited, model, fused):
