@@ -102,4 +102,10 @@ BODIES: dict[str, str] = {
     "walrus_in_argument": "r = torch.mul(s := torch.sigmoid(x), x)\nreturn r - s",
     "walrus_in_comprehension": "r = [(s := torch.sigmoid(t)) * t for t in (x, y)]\nreturn r[0] + r[1] + s",
     "walrus_of_mean": "r = x * torch.rsqrt((m := x.pow(2).mean(-1, keepdim=True)) + 1e-6) * w\nreturn r + m",
+    "one_of_two_functions": "f = torch.sigmoid if flag else torch.tanh\nreturn x * f(x)",
+    "function_of_a_table": "f = {0: torch.sigmoid, 1: torch.tanh}[flag]\nreturn x * f(x)",
+    "function_by_branch": "if flag:\n    f = torch.sigmoid\nelse:\n    f = torch.cos\nreturn x * f(x)",
+    "function_of_a_loop": "r = 0\nfor f in (torch.sigmoid, torch.cos):\n    r = r + x * f(x)\nreturn r",
+    "helper_of_two": "def one(t):\n    return torch.sigmoid(t)\ndef two(t):\n    return torch.tanh(t)\nf = one if flag else two\nreturn x * f(x)",
+    "helper_that_returns_one_of_two": "def choose():\n    if flag:\n        return torch.sigmoid\n    return torch.cos\nreturn x * choose()(x)",
 }

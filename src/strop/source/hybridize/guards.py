@@ -109,6 +109,8 @@ class Guards:
         if isinstance(node, ast.If):
             yield from self._expression(node.test, loops)
             truth = self.truth(node.test, loops)
+            if truth == "sometimes" and _is_done_once(self.code, node):
+                truth = "maybe"
             yield Guard((_start(node.body[0]), _end(node.body[-1])), node.test, truth)
             if node.orelse:
                 yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth], False)
@@ -208,6 +210,32 @@ def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> b
         if isinstance(node, (ast.Attribute, ast.Name)) and attributes and ast.unparse(node) in attributes:
             return True
     return False
+
+
+def _is_done_once(code: Code, branch: ast.If) -> bool:
+    """`if not self.ready: …; self.ready = True`: what the condition asks for is set there, and nowhere else."""
+    parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else [branch.test]
+    if isinstance(branch.test, ast.BoolOp) and isinstance(branch.test.op, ast.Or):
+        return False
+    asked = {text for part in parts if (text := _flag(part))}
+    inside = {id(node) for statement in branch.body for node in walk([statement])}
+    changes = [
+        (ast.unparse(target), node)
+        for node in code.own()
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    own = [node for text, node in changes if text in asked]
+    return bool(own) and all(isinstance(node, ast.Assign) and id(node) in inside for node in own)
+
+
+def _flag(test: ast.expr) -> str:
+    """The attribute of which a condition asks whether it is there, or whether it is some constant."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Compare) and all(isinstance(part, ast.Constant) for part in test.comparators):
+        test = test.left
+    return ast.unparse(test) if isinstance(test, ast.Attribute) else ""
 
 
 def _state(code: Code) -> Iterator[str]:
