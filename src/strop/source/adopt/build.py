@@ -53,7 +53,7 @@ class Many:
 
     def entry(self, key: object) -> Value | None:
         """The value of a dict's key; the last one, where it was assigned again."""
-        if self.kind != "dict" or key is None:
+        if self.kind != "dict" or key is None or self.open:
             return None
         found = [item for known, item in zip(self.keys, self.items) if known == key and type(known) is type(key)]
         return found[-1] if found else None

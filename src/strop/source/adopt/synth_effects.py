@@ -7,7 +7,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
-from strop.source.project.declarations import walk
+from strop.source.project.declarations import last_word, walk
+
+#: what switches gradients or precisions for the operations that follow, for a block, or for a function
+_MODES = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "set_autocast_enabled")
 
 
 def change_in_between(match: Match) -> ast.AST | None:
@@ -18,7 +21,8 @@ def change_in_between(match: Match) -> ast.AST | None:
     starts = [_start(node.expression) for node in own if node.expression is not None]
     end = max(_end(root.expression) for root in match.roots if root.expression is not None)
     for node in match.code.walk():
-        if writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
+        changes = writes_in_place(node) or (isinstance(node, ast.Call) and last_word(node.func) in _MODES)
+        if changes and id(node) not in covered and min(starts) <= _start(node) < end:
             return node
     read = _read(match)
     for call, written in _written_by_helpers(match):
@@ -43,6 +47,39 @@ def _read(match: Match) -> set[int]:
     """Ids of the values that a match reads or makes, and of all whose memory they may share."""
     values = [*match.nodes, *match.skipped, *match.bound.values()]
     return {id(base) for node in values for one in (node, *node.inputs) for base in _shared(one)}
+
+
+def other_block(match: Match) -> Node | None:
+    """A part of a match in another `with` block than its result, or in a function with such a decorator: gradients may
+    be switched off there, or another precision on. The replacement would be in one of the two."""
+    around = [(node, _blocks_around(node)) for node in (*match.nodes, *match.skipped) if node.expression is not None]
+    own = {id(root) for root in match.roots}
+    wanted = next((blocks for node, blocks in around if id(node) in own), None)
+    return next((node for node, blocks in around if wanted is not None and blocks != wanted), None)
+
+
+def _blocks_around(node: Node) -> frozenset[int]:
+    """Ids of the `with` statements around an operation, of its function and of those that it was reached through."""
+    places = [*node.chain, (node.code, node.expression)]
+    found: set[int] = set()
+    for code, at in places:
+        found |= {id(one) for one in code.walk() if isinstance(one, (ast.With, ast.AsyncWith)) and _holds(one, at)}
+    return frozenset(found | {id(code.node) for code, _ in places[1:] if code.decorated(*_MODES)})
+
+
+def _holds(block: ast.With | ast.AsyncWith, at: ast.AST | None) -> bool:
+    return at is not None and _start(block.body[0]) <= _start(at) < _end(block)
+
+
+def reads_names_by_text(match: Match) -> ast.Call | None:
+    """A call that may read any variable: what is dead by its name is not dead then."""
+    calls = (node for node in match.code.walk() if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    return next((call for call in calls if _reads_by_text(call)), None)
+
+
+def _reads_by_text(call: ast.Call) -> bool:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    return name in ("locals", "eval", "exec") or (name == "vars" and not call.args)
 
 
 def names_of_one_value(match: Match) -> tuple[str, str] | None:
