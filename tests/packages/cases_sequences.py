@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import torch
@@ -388,4 +389,42 @@ def denoising_diffusion_pytorch() -> Cases:
         "attend": case(
             f"{root}.attend:Attend", both(*[images(2, 9, 8, other=(2, 7, 8))] * 3), flash=False
         ),
+    }  # fmt: skip
+
+
+def esm() -> Cases:
+    """Language models of proteins; the letters of `ESM-1b` are 33, of which 1 stands for nothing and 32 is hidden."""
+
+    def letters(variant: int) -> tuple[torch.Tensor]:
+        text = torch.randint(4, 24, (3 if variant else 2, 9 if variant else 14))
+        text[0, -3:] = 1
+        text[:, 2] = 32
+        return (text,)
+
+    def alignments(variant: int) -> tuple[torch.Tensor]:
+        return (torch.randint(4, 24, (3 if variant else 2, 4, 9 if variant else 12)),)
+
+    def older(kind: str, architecture: str, **given: Any) -> Any:
+        sizes = {"layers": 2, "num_layers": 2, "embed_dim": 32, "ffn_embed_dim": 48, "attention_heads": 4}
+        rates = {"dropout": 0.1, "attention_dropout": 0.1, "activation_dropout": 0.1, "max_positions": 32}
+        chosen = argparse.Namespace(arch=architecture, token_dropout=True, logit_bias=False, **sizes, **rates, **given)
+        return found(f"esm:{kind}")(chosen, found("esm.data:Alphabet").from_architecture(architecture))
+
+    small = {"num_layers": 2, "embed_dim": 32, "attention_heads": 4}
+    modules = "esm.modules"
+    return {
+        "ESM2": case("esm.model.esm2:ESM2", letters, **small),
+        "ESM2, every token": case("esm.model.esm2:ESM2", letters, token_dropout=False, **small),
+        "ESM-1b": Case(lambda: older("ProteinBertModel", "roberta_large"), letters),
+        "ESM-1": Case(lambda: older("ProteinBertModel", "protein_bert_base", final_bias=True), letters),
+        "MSA transformer": Case(
+            lambda: older("MSATransformer", "msa_transformer", max_tokens=2**14, embed_positions_msa=True,
+                          embed_positions_msa_dim=32), alignments,
+        ),
+        "layer": case(f"{modules}:TransformerLayer", series(9, 32, other=7), embed_dim=32, ffn_embed_dim=48,
+                      attention_heads=4, add_bias_kv=False),
+        "layer, rotary": case(f"{modules}:TransformerLayer", series(9, 32, other=7), embed_dim=32, ffn_embed_dim=48,
+                              attention_heads=4, add_bias_kv=False, use_rotary_embeddings=True),
+        "head": case(f"{modules}:RobertaLMHead", series(9, 32, other=7), embed_dim=32, output_dim=33,
+                     weight=torch.randn(33, 32)),
     }  # fmt: skip

@@ -86,6 +86,7 @@ PACKAGES: tuple[Package, ...] = (
     Package("tab-transformer-pytorch", "tab_transformer_pytorch"),
     Package("pytorch-tabnet", "pytorch_tabnet"),
     Package("vector-quantize-pytorch", "vector_quantize_pytorch"),
+    Package("fair-esm", "esm"),
 )
 
 #: packages of which findings are drawn, beside those that are executed

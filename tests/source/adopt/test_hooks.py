@@ -25,6 +25,7 @@ def attention(tmp_path):
         file.write_text(HEADER + MODEL)
         (tmp_path / name).write_text(other)
         hooks._places.cache_clear()
+        hooks._replacements.cache_clear()
         (found,) = [f for f in adopt.findings(QuickProject([str(file)], [str(file)]), strop=True) if f.code == "STR701"]
         return found
 
@@ -48,6 +49,25 @@ def test_a_layer_that_nobody_watches_may_be_bypassed(attention):
 def test_a_layer_that_another_file_hooks_is_left_alone(attention, line):
     found = attention(f"{line}\n")
     assert not found.fixable and "other.py:1 hooks `attn_drop`" in found.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model.blocks[0].attn_drop = nn.Identity()",
+        "model.attn_drop.forward = recorded",
+        "setattr(model, 'attn_drop', Recorder())",
+        "for block in model.blocks:\n    block.attn_drop = nn.AlphaDropout(0.1)",
+    ],
+)
+def test_a_layer_that_another_file_replaces_is_left_alone(attention, line):
+    found = attention(f"{line}\n")
+    assert not found.fixable and "puts something else in the place of `attn_drop`" in found.message
+
+
+def test_attributes_of_other_names_and_comparisons_replace_nothing(attention):
+    found = attention("model.proj_drop = nn.Identity()\nassert model.attn_drop == drop\nself.attn_drop = drop\n")
+    assert found.fixable and found.safety == "safe"
 
 
 def test_hooks_on_some_layer_are_an_assumption(attention):

@@ -35,12 +35,36 @@ def test_a_name_that_is_assigned_inside_the_expression_is_kept(edited):
         ("nn.Embedding(9, 4)", True),
         ("nn.Embedding(9, 4, sparse=True)", False),
         ("nn.EmbeddingBag(9, 4, sparse=True)", False),
+        ("nn.Embedding(9, 4, None, None, 2.0, False, True)", False),
+        ("nn.Embedding(9, 4, None, None, 2.0, False, False)", True),
+        ("nn.Embedding.from_pretrained(torch.zeros(9, 4), False, None, None, 2.0, False, True)", False),
         ("nn.ParameterList([torch.zeros(3, dtype=torch.cfloat)])", False),
+        ("nn.ParameterList([nn.Parameter(torch.complex(torch.zeros(3), torch.ones(3)))])", False),
+        ("nn.ParameterList([nn.Parameter(torch.randn(3) * 1j)])", False),
+        ("nn.ParameterList([nn.Parameter(torch.fft.rfft(torch.randn(8)))])", False),
     ],
 )
 def test_an_optimizer_is_not_fused_where_gradients_may_be_sparse_or_complex(edited, model, fused):
     text = edited(f"def train():\n    model = {model}\n    return torch.optim.Adam(model.parameters())\n")
     assert ("fuse_optimizer" in text) is fused
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "{'adam': torch.optim.Adam, 'rmsprop': torch.optim.RMSprop}[name]",
+        "torch.optim.Adam if name else torch.optim.RMSprop",
+        "dict(adam=torch.optim.Adam, lbfgs=torch.optim.LBFGS)[name]",
+        "next(c for c in (torch.optim.Adam, torch.optim.RMSprop) if c.__name__ == name)",
+    ],
+)
+def test_an_optimizer_that_may_be_another_one_gets_no_argument(edited, chosen):
+    """`RMSprop` takes no `fused`: what may be one of several classes was taken for the first of them."""
+    assert "fuse" not in edited(f"def train(model, name):\n    kind = {chosen}\n    return kind(model.parameters())\n")
+    returned = (
+        f"def kind(name):\n    return {chosen}\n\ndef train(model, name):\n    return kind(name)(model.parameters())\n"
+    )
+    assert "fuse" not in edited(returned)
 
 
 def test_a_name_that_a_dead_statement_assigns_inside_stays(edited):

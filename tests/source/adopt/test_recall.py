@@ -89,7 +89,12 @@ NLL_NEGATIVE = NLL.replace("- eps * logs.mean()", "+ eps * -logs.mean(dim=-1).me
 
 
 @pytest.mark.parametrize(
-    ("source", "safety"), [(GATHER.format(rest="1.0 - smoothing"), "safe"), (NLL_NEGATIVE, "safe-if")]
+    ("source", "safety"),
+    [
+        (GATHER.format(rest="1.0 - smoothing"), "safe"),
+        (NLL_NEGATIVE, "safe-if"),
+        (NLL_NEGATIVE.replace("(logs, target)", "(logs, target, reduction='mean')"), "safe-if"),
+    ],
 )
 def test_smoothed_labels(both, source, safety):
     before, after, found = both(source)

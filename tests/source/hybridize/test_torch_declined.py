@@ -373,3 +373,105 @@ def test_a_buffer_that_counts_steps_decides_by_its_data(tmp_path: Path) -> None:
 """
     assert _proposed(tmp_path, text) == []
     assert _proposed(tmp_path, text.replace("self.steps > self.warmup", "self.warmup > 3")) == ["Renorm.forward"]
+
+
+SCRIPTED = f"""class Force(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        {FUSING}
+        z = float(torch.sum(y).item())
+        return torch.sin(y) * torch.cos(y) + torch.exp(y) * z
+
+
+def main(args):
+    wrapper = Force(args.model).eval()
+    scripted = {{how}}
+    scripted.save("force.pt")
+"""
+
+
+@pytest.mark.parametrize("how", ["torch.jit.script(wrapper)", "torch.jit.trace(wrapper, torch.ones(3))"])
+def test_a_model_that_is_made_to_be_scripted_is_not_told_of_breaks(how: str, tmp_path: Path) -> None:
+    """What is scripted counted as compiled, and what ends a graph of Dynamo's was told of it."""
+    assert not _found(tmp_path, SCRIPTED.format(how=how))
+
+
+FIRST_CALL = f"""class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ready = {{start}}
+        self.scale = nn.Parameter(torch.ones(3))
+        self.calls = 0
+
+    def forward(self, x):
+        if {{test}}:
+            self.scale.data.fill_(float(x.std().item()))
+            {{after}}
+        {FUSING}
+        return y * self.scale
+
+
+model = Normed()
+for x in torch.randn(9, 4, 3):
+    model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "test", "after", "told"),
+    [
+        ("False", "not self.ready", "self.ready = True", False),
+        ("None", "self.ready is None", "self.ready = self.scale", False),
+        ("False", "self.training and not self.ready", "self.ready = True", False),
+        ("False", "self.training", "pass", True),
+    ],
+)
+def test_what_only_the_first_call_does_ends_no_graph(
+    start: str, test: str, after: str, told: bool, tmp_path: Path
+) -> None:
+    codes = {finding.code for finding in _found(tmp_path, FIRST_CALL.format(start=start, test=test, after=after))}
+    assert ("STR156" in codes) is told
+
+
+EXCHANGES = """def average(grads, world):
+    packed = torch.cat([g.view(-1) for g in grads])
+    {}
+    packed = packed / world
+    for g in grads:
+        g.copy_(torch.tanh(packed[: g.numel()]).view_as(g) * torch.sigmoid(g) + torch.exp(-g * g) - torch.sin(g))
+
+
+class Algorithm:
+    def average_step(self):
+        average([p.grad for p in self.model.parameters()], 2)
+
+    def update(self):
+        for batch in self.storage:
+            self.loss(batch).backward()
+            self.average_step()
+"""
+
+
+def test_a_function_in_which_processes_wait_for_each_other_is_not_proposed(tmp_path: Path) -> None:
+    assert not _proposed(tmp_path, EXCHANGES.format("torch.distributed.all_reduce(packed)"))
+
+
+FORCES = f"""class Potential(nn.Module):
+    def forward(self, data: dict[str, torch.Tensor]):
+        data["positions"].requires_grad_(True)
+        x = data["positions"]
+        {FUSING}
+        return y.sum(-1)
+
+
+model = Potential()
+for x in torch.randn(9, 4, 3):
+    model({{"positions": x}})
+"""
+
+
+def test_a_model_that_asks_for_gradients_of_its_inputs_is_not_told_to_be_mended(tmp_path: Path) -> None:
+    assert not _found(tmp_path, FORCES)

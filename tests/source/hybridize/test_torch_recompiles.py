@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from strop.source.scan import scan
 
@@ -65,6 +66,28 @@ for x in torch.randn(8, 4):
 @pytest.mark.parametrize("test", ["mask is not None", "mask", "not mask", "isinstance(mask, int)"])
 def test_an_argument_that_is_there_or_not_makes_two_graphs(tmp_path: Path, test: str) -> None:
     assert "STR171" not in _codes(tmp_path, COMPILED.format(test=test, one=1, two=2))
+
+
+@pytest.mark.parametrize("test", ["mask > 1", "mask is not None and mask <= 3", "0 < mask"])
+def test_a_number_that_is_compared_by_size_makes_a_graph_for_each_answer(tmp_path: Path, test: str) -> None:
+    """Numbers become symbols when they differ: eight values made three graphs (`test_dynamo…` counts them)."""
+    assert "STR171" not in _codes(tmp_path, COMPILED.format(test=test, one=1, two=2))
+
+
+def test_dynamo_makes_few_graphs_of_numbers_that_are_compared_by_size() -> None:
+    graphs = []
+
+    def compiler(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> torch.fx.GraphModule:
+        graphs.append(module)
+        return module
+
+    def clipped(x: torch.Tensor, limit: int) -> torch.Tensor:
+        return x * 2 if limit > 3 else x + limit
+
+    torch._dynamo.reset()
+    for limit in range(1, 9):
+        torch.compile(clipped, backend=compiler)(torch.ones(3), limit)
+    assert len(graphs) <= 3
 
 
 def test_an_argument_whose_value_decides_makes_a_graph_for_each(tmp_path: Path) -> None:

@@ -16,12 +16,15 @@ FILES = {
     "setup.py": 'from setuptools import setup\nsetup(install_requires=["torch (>=1.4,<=1.12)"])\n',
     "setup.cfg": "[options]\ninstall_requires =\n    torch<1.11\n",
     "environment.yml": "dependencies:\n  - pytorch=1.8.1\n  - pip:\n    - einops\n",
+    "conda-linux.yaml": "dependencies:\n  - pytorch==1.7.1\n",
+    "Pipfile": '[packages]\nnumpy = "*"\ntorch = "==1.7"\n',
 }
 NEW = {
     "requirements.txt": "torch>=1.7\n",
     "pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.9"\ntorch = "^2.1"\n',
     "setup.py": 'setup(name="torch 1.7 tools", install_requires=["torch>=1.7,!=1.9"])\n',
     "environment.yml": "dependencies:\n  - pytorch=2.4\n",
+    "Pipfile": '[packages]\ntorch = "*"\n',
 }
 LOOP = """import torch
 

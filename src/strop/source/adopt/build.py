@@ -53,7 +53,7 @@ class Many:
 
     def entry(self, key: object) -> Value | None:
         """The value of a dict's key; the last one, where it was assigned again."""
-        if self.kind != "dict" or key is None:
+        if self.kind != "dict" or key is None or self.open:
             return None
         found = [item for known, item in zip(self.keys, self.items) if known == key and type(known) is type(key)]
         return found[-1] if found else None
@@ -326,8 +326,6 @@ class Builder:
             if len({(len(row.items), row.kind, row.open) for row in rows}) == 1:
                 items = [self.merged(test, column, at) for column in zip(*[row.items for row in rows])]
                 return Many(items, rows[0].kind, rows[0].keys, rows[0].open)
-        if not any(isinstance(value, (Node, Many)) for value in values):
-            return first  # functions, classes: the first is as good as the other for what follows
         flat: list[Node] = []
         for node in (self.node(value, at) for value in values):
             if not any(node is one for one in flat):

@@ -10,7 +10,7 @@ from strop.source.adopt.architecture import Graph, Match, Node, Refusal
 from strop.source.adopt.build import Many, Value
 from strop.source.adopt.extract import Architecture
 from strop.source.adopt.guards import GUARDS, always_returned
-from strop.source.adopt.hooks import bypassed, watched
+from strop.source.adopt.hooks import bypassed, replaced, watched
 from strop.source.adopt.kinds import Kinds
 from strop.source.adopt.language.rule import KernelRule
 from strop.source.adopt.match import Matcher
@@ -44,7 +44,11 @@ def _respect_hooks(match: Match) -> None:
     """A layer that is called no more must not be one that somebody watches."""
     for layer in bypassed(match):
         place, named = watched(layer)
-        if named:
+        other = replaced(layer)
+        if other:
+            why = f"{other} puts something else in the place of `{layer.path}`, or of a layer of its name"
+            match.refusals.append(Refusal(why, match.place))
+        elif named:
             match.refusals.append(Refusal(f"{place} hooks `{layer.path}`, which would not be called", match.place))
         elif place:
             match.assumptions.append(f"nothing hooks `{layer.path}` ({place} registers hooks)")

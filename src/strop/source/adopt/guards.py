@@ -14,7 +14,7 @@ from strop.source.adopt.callers import callers
 from strop.source.adopt.flow import exclusive
 from strop.source.adopt.masks import is_finite, shows_diagonal
 from strop.source.adopt.ranks import rank
-from strop.source.project.declarations import Module, walk
+from strop.source.project.declarations import Module, last_word, walk
 
 Check = Callable[..., str]
 GUARDS: dict[str, Check] = {}
@@ -284,10 +284,29 @@ def _unfusable(module: Module) -> str:
             return f"line {node.value.lineno} of {module.name} may make sparse gradients"
         if isinstance(node, ast.Attribute) and node.attr in _COMPLEX:
             return f"line {node.lineno} of {module.name} makes complex tensors"
+        if isinstance(node, ast.Call) and _is_sparse_lookup(node):
+            return f"line {node.lineno} of {module.name} may make sparse gradients"
+        makes = isinstance(node, ast.Call) and last_word(node.func) in ("Parameter", "register_parameter")
+        if isinstance(node, ast.Call) and makes and any(map(_makes_complex, walk(node.args))):
+            return f"line {node.lineno} of {module.name} makes complex tensors"
     return ""
 
 
 _COMPLEX = ("complex64", "complex128", "cfloat", "cdouble", "chalf", "view_as_complex")
+_COMPLEX_RESULTS = ("complex", "polar", "fft", "rfft", "ifft", "fft2", "rfft2", "fftn", "rfftn")
+_LOOKUPS = {"Embedding": 6, "EmbeddingBag": 6, "from_pretrained": 6, "embedding": 6, "embedding_bag": 7}
+
+
+def _is_sparse_lookup(call: ast.Call) -> bool:
+    """An embedding that is told by position that its gradients are sparse."""
+    given = call.args[_LOOKUPS.get(last_word(call.func), len(call.args)) :][:1]
+    return any(getattr(value, "value", True) for value in given)
+
+
+def _makes_complex(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return last_word(node.func) in _COMPLEX_RESULTS
+    return isinstance(node, ast.Constant) and isinstance(node.value, complex)
 
 
 @guard

@@ -1,11 +1,13 @@
 """Layers that others may watch: hooks and feature extractors of a program see a layer only when it is called.
 
 A replacement that reads a dropout's rate and calls the layer no more is not what a hook on that layer expects. Who
-registers hooks is looked for in the text of all files of the program, also of those that are not scanned.
+registers hooks is looked for in the text of all files of the program, also of those that are not scanned; and so is who
+puts another layer, or another `forward`, in a layer's place.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -18,6 +20,11 @@ from strop.source.project.files import EXCLUDED
 _WATCHES = re.compile(
     rb"register_(?:module_)?(?:forward|full_backward|backward)(?:_pre)?_hook|create_feature_extractor"
     rb"|IntermediateLayerGetter|return_layers|get_submodule"
+)
+#: `model.head.drop = …`, `model.drop.forward = …`, `setattr(model, "drop", …)`; a class sets its own on `self`
+_REPLACES = re.compile(
+    rb"(?:[\w\])](?<!\bself)(?<!\bcls)\.(\w+)|\.(\w+)\.(?:forward|__call__))[ \t]*=(?!=)"
+    rb"|setattr\([^,\n]+,[ \t]*[\"'](\w+)[\"']"
 )
 _KEPT = re.compile(r"\$(\w+):function")
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -48,6 +55,11 @@ def watched(layer: Definition) -> tuple[str, bool]:
     return (found[0][0], False) if found else ("", False)
 
 
+def replaced(layer: Definition) -> str:
+    """Where the program puts something else in the place of a layer of this name; empty if nowhere."""
+    return _replacements(_program(layer.owner.module.file)).get(layer.name.encode(), "")
+
+
 @lru_cache(maxsize=64)
 def _program(file: str) -> str:
     """The folder of a file's program: that of its project, of its package, or its own."""
@@ -70,18 +82,35 @@ def _program(file: str) -> str:
 def _places(program: str) -> list[tuple[str, bytes]]:
     """Each place that registers a hook, with its line."""
     found = []
-    for count, path in enumerate(_files(program)):
-        if count > _MOST_FILES:
-            break
-        try:
-            data = path.read_bytes() if path.stat().st_size < _MOST_BYTES else b""
-        except OSError:
-            continue
+    for path, data in _texts(program):
         for match in _WATCHES.finditer(data):
             start, end = data.rfind(b"\n", 0, match.start()) + 1, data.find(b"\n", match.end())
-            where = f"{path.name}:{data.count(chr(10).encode(), 0, match.start()) + 1}"
-            found.append((where, data[start : end if end >= 0 else len(data)]))
+            found.append((_where(path, data, match.start()), data[start : end if end >= 0 else len(data)]))
     return found
+
+
+@lru_cache(maxsize=64)
+def _replacements(program: str) -> dict[bytes, str]:
+    """The attributes of other objects that are assigned, each with the first place."""
+    found: dict[bytes, str] = {}
+    for path, data in _texts(program):
+        for match in _REPLACES.finditer(data):
+            name = next(filter(None, match.groups()))
+            if name not in found:
+                found[name] = _where(path, data, match.start())
+    return found
+
+
+def _where(path: Path, data: bytes, position: int) -> str:
+    return f"{path.name}:{data.count(chr(10).encode(), 0, position) + 1}"
+
+
+def _texts(program: str) -> Iterator[tuple[Path, bytes]]:
+    for path in itertools.islice(_files(program), _MOST_FILES):
+        try:
+            yield path, path.read_bytes() if path.stat().st_size < _MOST_BYTES else b""
+        except OSError:
+            continue
 
 
 def _files(program: str) -> Iterator[Path]:

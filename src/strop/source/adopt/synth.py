@@ -22,6 +22,8 @@ from strop.source.adopt.synth_effects import (
     change_afterwards,
     change_in_between,
     names_of_one_value,
+    other_block,
+    reads_names_by_text,
     written_to,
 )
 from strop.source.adopt.synth_loops import replaced_loop
@@ -137,6 +139,13 @@ class _Synthesis:
         if change is not None:
             place = code.place(change)
             raise CannotWrite(f"line {place.line} changes a value in place between the parts of it", place)
+        apart = other_block(self.match)
+        if apart is not None:
+            raise CannotWrite(f"line {apart.place.line} is in another `with` block, or under a decorator", apart.place)
+        reading = reads_names_by_text(self.match)
+        if reading is not None:
+            place = code.place(reading)
+            raise CannotWrite(f"line {place.line} may read any variable by its name", place)
         later = change_afterwards(self.match)
         if later is not None:
             raise CannotWrite(f"line {later.place.line} changes what the kernel keeps for its gradient", later.place)

@@ -7,19 +7,79 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
-from strop.source.project.declarations import walk
+from strop.source.project.declarations import last_word, walk
+
+#: what switches gradients or precisions for the operations that follow, for a block, or for a function
+_MODES = ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "set_autocast_enabled")
 
 
 def change_in_between(match: Match) -> ast.AST | None:
-    """A write in place after the first operation of a match and before its result, other than those it covers."""
+    """A write in place after the first operation of a match and before its result, other than those it covers; also
+    one by a helper that is called there, to what the match reads."""
     own = [node for node in (*match.nodes, *match.skipped) if node.code is match.code and node.expression is not None]
     covered = {id(node.expression) for node in own}
     starts = [_start(node.expression) for node in own if node.expression is not None]
     end = max(_end(root.expression) for root in match.roots if root.expression is not None)
     for node in match.code.walk():
-        if writes_in_place(node) and id(node) not in covered and min(starts) <= _start(node) < end:
+        changes = writes_in_place(node) or (isinstance(node, ast.Call) and last_word(node.func) in _MODES)
+        if changes and id(node) not in covered and min(starts) <= _start(node) < end:
             return node
+    read = _read(match)
+    for call, written in _written_by_helpers(match):
+        if min(starts) <= _start(call) < end and any(id(base) in read for base in _shared(written)):
+            return call
     return None
+
+
+def _written_by_helpers(match: Match) -> Iterator[tuple[ast.AST, Node]]:
+    """What helpers of the match's function write to in place, each with the call in the function that leads there."""
+    inside = {id(node) for node in (*match.nodes, *match.skipped)}
+    for node in match.graph.nodes:
+        written = written_to(node)
+        if written is None or id(node) in inside:
+            continue
+        for code, call in node.chain:
+            if code is match.code:
+                yield call, written
+
+
+def _read(match: Match) -> set[int]:
+    """Ids of the values that a match reads or makes, and of all whose memory they may share."""
+    values = [*match.nodes, *match.skipped, *match.bound.values()]
+    return {id(base) for node in values for one in (node, *node.inputs) for base in _shared(one)}
+
+
+def other_block(match: Match) -> Node | None:
+    """A part of a match in another `with` block than its result, or in a function with such a decorator: gradients may
+    be switched off there, or another precision on. The replacement would be in one of the two."""
+    around = [(node, _blocks_around(node)) for node in (*match.nodes, *match.skipped) if node.expression is not None]
+    own = {id(root) for root in match.roots}
+    wanted = next((blocks for node, blocks in around if id(node) in own), None)
+    return next((node for node, blocks in around if wanted is not None and blocks != wanted), None)
+
+
+def _blocks_around(node: Node) -> frozenset[int]:
+    """Ids of the `with` statements around an operation, of its function and of those that it was reached through."""
+    places = [*node.chain, (node.code, node.expression)]
+    found: set[int] = set()
+    for code, at in places:
+        found |= {id(one) for one in code.walk() if isinstance(one, (ast.With, ast.AsyncWith)) and _holds(one, at)}
+    return frozenset(found | {id(code.node) for code, _ in places[1:] if code.decorated(*_MODES)})
+
+
+def _holds(block: ast.With | ast.AsyncWith, at: ast.AST | None) -> bool:
+    return at is not None and _start(block.body[0]) <= _start(at) < _end(block)
+
+
+def reads_names_by_text(match: Match) -> ast.Call | None:
+    """A call that may read any variable: what is dead by its name is not dead then."""
+    calls = (node for node in match.code.walk() if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    return next((call for call in calls if _reads_by_text(call)), None)
+
+
+def _reads_by_text(call: ast.Call) -> bool:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    return name in ("locals", "eval", "exec") or (name == "vars" and not call.args)
 
 
 def names_of_one_value(match: Match) -> tuple[str, str] | None:
@@ -57,8 +117,7 @@ def change_afterwards(match: Match) -> Node | None:
     kept = {id(base) for node in match.bound.values() if id(node) not in inside for base in _shared(node)}
     if match.rule.family not in _KEEP_OPERANDS:
         kept |= {id(base) for root in match.roots for base in _shared(root)}
-    read = [*match.nodes, *match.skipped, *match.bound.values()]
-    touched = {id(base) for node in read for one in (node, *node.inputs) for base in _shared(one)}
+    touched = _read(match)
     first = min(root.number for root in match.roots)
     for node in match.graph.nodes:
         written = written_to(node)
@@ -119,7 +178,8 @@ def assigned_inside(expressions: Iterable[ast.AST]) -> ast.NamedExpr | None:
 
 
 def writes_in_place(node: ast.AST) -> bool:
-    """`x.add_(y)`, `init.zeros_(x)`, `x += y`, `x[i] = y`, `f(…, out=x)`, `relu(x, inplace=True)`"""
+    """`x.add_(y)`, `init.zeros_(x)`, `x += y`, `x[i] = y`, `f(…, out=x)`, `relu(x, inplace=True)`, and methods whose
+    name is found while the program runs: `getattr(x, name)(y)`"""
     if isinstance(node, ast.AugAssign):
         return True
     if isinstance(node, ast.Subscript):
@@ -127,6 +187,8 @@ def writes_in_place(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if isinstance(node.func, ast.Call) and getattr(node.func.func, "id", "") == "getattr" and len(node.func.args) > 1:
+        name = getattr(node.func.args[1], "value", "any_")
     if name.endswith("_") and not name.startswith("_"):
         return True
     return any(

@@ -16,6 +16,9 @@ from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Bound, ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
 from strop.source.project.declarations import Code, walk
 
+_PERMUTING = {
+    f"torch.{owner}{name}" for owner in ("", "Tensor.") for name in ("permute", "transpose", "movedim", "flip")
+}
 _CONTEXTS = ("threading.", "multiprocessing.", "torch.device", "builtins.file", "asyncio.", "tempfile.", "socket.")
 _PRINTING = ("print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log")
 _AROUND = (ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Starred)
@@ -64,11 +67,23 @@ def _call(program: Program, code: Code, event: Call) -> Iterator[Break]:
             message = _message(entry, target, node)
             unless, doubt = _doubt(program, code, event, entry, node)
             yield Break(entry.rule, entry.gb, message, event.place, entry.soft, unless, doubt)
+    if set(event.targets) & _PERMUTING and any(map(_is_certain, _orders(program, code, event))):
+        message = "the order of dimensions is read from a tensor"
+        yield Break("tensor-to-python", "Data dependent operator", message, event.place)
     formats = set(event.targets) & {"builtins.format", "builtins.str.format"} and takes(event, Value.is_tensor)
     if formats and _is_read(program, code, _text_at(program, code, event.place)):
         doubt = not takes(event, _is_certain)
         message = "a tensor is formatted as text"
         yield Break("text-of-tensor", "Observed exception", message, event.place, doubt=doubt)
+
+
+def _orders(program: Program, code: Code, event: Call) -> Iterator[Value]:
+    """What a call that permutes dimensions takes beside the tensor, also behind a star."""
+    node = node_at(program, code, event.place)
+    for argument in node.args if isinstance(node, ast.Call) else ():
+        value = value_of(program, code, argument.value if isinstance(argument, ast.Starred) else argument)
+        if value is not None and (isinstance(argument, ast.Starred) or argument is not node.args[0]):  # type: ignore[union-attr]
+            yield value
 
 
 def _doubt(program: Program, code: Code, event: Call, entry: Entry, node: ast.AST | None) -> tuple[str, bool]:

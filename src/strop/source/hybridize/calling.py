@@ -227,7 +227,9 @@ def is_update(program: Program, code: Code) -> bool:
         return True
     ancestors = [ancestor_names(program, cls) for cls in (code.cls,) if cls is not None]
     for caller, place in program.callers(code.id):
-        if any(_PARAMETERS.search(ast.unparse(source)) for source in sources_around(program.code(caller), place)):
+        if any(
+            _PARAMETERS.search(ast.unparse(source)) for source in sources_around(program, program.code(caller), place)
+        ):
             return True  # each has a shape of its own: a graph for each, until Dynamo gives up
         cls = program.code(caller).cls
         ancestors += [ancestor_names(program, cls)] if cls is not None else []
@@ -251,7 +253,7 @@ def _visits(program: Program, code: Code) -> bool:
         if not isinstance(event, Call) or not event_estimate(program, event, "cpu").operations:
             continue
         found = True
-        if any(_PARAMETERS.search(ast.unparse(source)) for source in sources_around(code, event.place)):
+        if any(_PARAMETERS.search(ast.unparse(source)) for source in sources_around(program, code, event.place)):
             continue
         called = [program.code(id) for id in event.functions]
         if not called or not all(_only_visits_parameters(program, inner) for inner in called):

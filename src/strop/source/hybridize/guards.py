@@ -15,7 +15,7 @@ from strop.source.facts import Place
 from strop.source.interpret.events import Branch, Call
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Const, Unknown, Value, const
-from strop.source.project.declarations import Code
+from strop.source.project.declarations import Code, walk
 
 #: `sometimes`: in some round of a loop, or at some call; both branches are taken then. `often`: as a rule
 Truth = Literal["always", "never", "sometimes", "often", "maybe"]
@@ -109,6 +109,8 @@ class Guards:
         if isinstance(node, ast.If):
             yield from self._expression(node.test, loops)
             truth = self.truth(node.test, loops)
+            if truth == "sometimes" and _is_done_once(self.code, node):
+                truth = "maybe"
             yield Guard((_start(node.body[0]), _end(node.body[-1])), node.test, truth)
             if node.orelse:
                 yield Guard((_start(node.orelse[0]), _end(node.orelse[-1])), node.test, _OPPOSITE[truth], False)
@@ -116,12 +118,12 @@ class Guards:
             yield from self._block(node.orelse, loops)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             yield from self._expression(node.iter, loops)
-            targets = tuple(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+            targets = tuple(n.id for n in walk([node.target]) if isinstance(n, ast.Name))
             yield from self._block(node.body, (*loops, *targets))
             yield from self._block(node.orelse, loops)
         elif isinstance(node, ast.While):
             yield from self._expression(node.test, loops)
-            changed = tuple(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+            changed = tuple(n.id for n in walk([node]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
             yield from self._block(node.body, (*loops, *changed))
         elif isinstance(node, ast.Try):
             for part in (node.body, node.orelse, node.finalbody):
@@ -139,7 +141,7 @@ class Guards:
             yield from self._expression(node, loops)
 
     def _expression(self, node: ast.AST, loops: tuple[str, ...]) -> Iterator[Guard]:
-        for inner in ast.walk(node):
+        for inner in walk([node]):
             if isinstance(inner, ast.IfExp):
                 truth = self.truth(inner.test, loops)
                 yield Guard(_span(inner.body), inner.test, truth)
@@ -202,12 +204,38 @@ def _truth(value: Value) -> Truth:
 
 
 def _mentions(test: ast.expr, names: tuple[str, ...], attributes: set[str]) -> bool:
-    for node in ast.walk(test):
+    for node in walk([test]):
         if isinstance(node, ast.Name) and node.id in names:
             return True
         if isinstance(node, (ast.Attribute, ast.Name)) and attributes and ast.unparse(node) in attributes:
             return True
     return False
+
+
+def _is_done_once(code: Code, branch: ast.If) -> bool:
+    """`if not self.ready: …; self.ready = True`: what the condition asks for is set there, and nowhere else."""
+    parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else [branch.test]
+    if isinstance(branch.test, ast.BoolOp) and isinstance(branch.test.op, ast.Or):
+        return False
+    asked = {text for part in parts if (text := _flag(part))}
+    inside = {id(node) for statement in branch.body for node in walk([statement])}
+    changes = [
+        (ast.unparse(target), node)
+        for node in code.own()
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    own = [node for text, node in changes if text in asked]
+    return bool(own) and all(isinstance(node, ast.Assign) and id(node) in inside for node in own)
+
+
+def _flag(test: ast.expr) -> str:
+    """The attribute of which a condition asks whether it is there, or whether it is some constant."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Compare) and all(isinstance(part, ast.Constant) for part in test.comparators):
+        test = test.left
+    return ast.unparse(test) if isinstance(test, ast.Attribute) else ""
 
 
 def _state(code: Code) -> Iterator[str]:

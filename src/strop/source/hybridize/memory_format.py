@@ -28,7 +28,7 @@ from strop.source.hybridize.torch_worth import Estimate, library_targets
 from strop.source.interpret.events import Call
 from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
-from strop.source.project.declarations import Class, Code
+from strop.source.project.declarations import Class, Code, walk
 
 _FEW = 4.0  #: convolutions up to which the layout of the input decides
 #: units that the layout saves of one operation; fitted to training steps of twelve networks, 1.00 to 1.45 times as
@@ -87,7 +87,7 @@ def findings(program: Program, proposals: Sequence[Proposal], target: str) -> li
 
 
 def _chooses_already(code: Code) -> bool:
-    nodes = ast.walk(code.module.tree)
+    nodes = walk([code.module.tree])
     return any(isinstance(node, ast.Attribute) and node.attr == "channels_last" for node in nodes)
 
 

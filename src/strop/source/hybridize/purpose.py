@@ -10,9 +10,8 @@ import ast
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
-from strop.source.hybridize.torch_worth import leads_to
 from strop.source.interpret.interpreter import Program
-from strop.source.project.declarations import Code, Module
+from strop.source.project.declarations import Code, Module, walk
 
 #: functions and methods that only programs which train call or define
 _TRAINING = ("backward", "training_step", "zero_grad", "fit", "train_on_batch")
@@ -52,7 +51,7 @@ def _trains(program: Program, module: Module) -> bool:
         kept[module] = any(
             (isinstance(node, ast.Attribute) and node.attr in _TRAINING)
             or (isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in _TRAINING)
-            for node in ast.walk(module.tree)
+            for node in walk([module.tree])
         )
     return kept[module]
 
@@ -61,9 +60,11 @@ def _calling(program: Program, code: Code) -> list[Module]:
     """The scanned files whose functions or own code lead to a call of this function."""
     kept = _users.setdefault(program, {})
     if code not in kept:
-        found: dict[Module, None] = {}
-        for module in program.modules.values():
-            if any(other is not code and leads_to(program, other, code) for other in (module.code, *module.functions)):
-                found[module] = None
-        kept[code] = list(found)
+        graph = program.graph_of_calls()
+        mask = sum(1 << graph.index[node] for node in code.nodes.values() if node in graph.index)
+        kept[code] = [
+            module
+            for module in program.modules.values()
+            if mask & graph.reached_from_module(module, but=code if module is code.module else None)
+        ]
     return kept[code]

@@ -135,14 +135,17 @@ def _decides(code: Code, name: str) -> bool:
     return False
 
 
+_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
 def _asks_for_value(test: ast.expr, name: str) -> bool:
     """Whether a condition asks for more than whether an argument is there: `x is None` makes two graphs at most."""
     if isinstance(test, ast.BoolOp):
         return any(_asks_for_value(part, name) for part in test.values)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _asks_for_value(test.operand, name)
-    if isinstance(test, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops):
-        return False
+    if isinstance(test, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot, *_ORDERED)) for op in test.ops):
+        return False  # numbers become symbols when they differ: a comparison makes two graphs at most, too
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in ("isinstance", "callable"):
         return False
     return not _is_name(test, name) and any(_is_name(part, name) for part in ast.walk(test))

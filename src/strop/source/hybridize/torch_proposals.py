@@ -25,10 +25,12 @@ from strop.source.hybridize.mutations import streams
 from strop.source.hybridize.purpose import backend_of, figures
 from strop.source.hybridize.recompiles import every_call
 from strop.source.hybridize.reservations import reservation
+from strop.source.hybridize.syntax import guards_of
 from strop.source.hybridize.torch_operations import WORTH_SAYING
 from strop.source.hybridize.torch_rules import TO_GRAPH
 from strop.source.hybridize.torch_worth import Estimate, estimate, leads_to
 from strop.source.hybridize.unrolled import is_unrolled
+from strop.source.interpret.events import Call
 from strop.source.interpret.interpreter import Program
 from strop.source.project.declarations import Class, Code
 
@@ -38,6 +40,7 @@ _NOTICED = 10.0  #: units that a model of which nobody knows how often it runs m
 _FEW_BREAKS = 3  #: a model with so many is worth mending
 #: what a training script does around the part that is worth compiling
 _DRIVING = ("training-loop", "autograd-inside", "input-output", "recurrent-module", "asked-for-break", "generator")
+_COLLECTIVES = tuple(f"torch.distributed.{name}" for name in ("all_", "reduce", "broadcast", "gather", "scatter"))
 _PARTS = ("layers", "layer", "blocks", "block", "ops", "op", "modules", "activations", "attention", "norms", "norm")
 _STEPS = ("step", "loss", "denoise", "criterion")
 
@@ -98,6 +101,8 @@ def compiled(program: Program) -> dict[str, Code]:
         if mark.by == "torch.compile" and not is_test(program, code):
             found[code.id] = code
     found |= {code.id: code for code in sites.compiled_forwards(program)}
+    out = exported(program)
+    found = {id: code for id, code in found.items() if code not in out}  # scripts have breaks of their own
     for code in list(found.values()):
         for id, _ in program.reached(code.id):
             if program.code(id).module in program.modules.values():
@@ -145,14 +150,23 @@ def _is_eligible(program: Program, code: Code) -> bool:
     often = how_often(program, code)
     if is_forward(program, code):
         return often != "once"
+    if program.reaches(code.id, "collectives", lambda other: _exchanges(program, other)):
+        return False  # processes wait for each other there
     return often == "often" or (often == "unknown" and not code.cls and any(word in code.short for word in _STEPS))
+
+
+def _exchanges(program: Program, code: Code) -> bool:
+    """Whether a function exchanges tensors with other processes, whatever else it does."""
+    calls = [event for event in program.events(code.id) if isinstance(event, Call)]
+    exchanging = [event for event in calls if any(target.startswith(_COLLECTIVES) for target in event.targets)]
+    return any(guards_of(program, code).reached(event.place)[0] == "always" for event in exchanging)
 
 
 def _can_be_mended(one: Candidate) -> bool:
     """A few breaks, none of which is what the function is for; shapes that depend on data need another algorithm."""
     certain = [b for b, _ in one.state.certain]
-    if one.reservation:
-        return False
+    if one.reservation or any("requires_grad_" in b.gb for b in certain):
+        return False  # it computes forces: gradients with respect to its inputs are its purpose
     return 0 < len(certain) <= _FEW_BREAKS and not any(b.rule in (*_DRIVING, "dynamic-shape") for b in certain)
 
 

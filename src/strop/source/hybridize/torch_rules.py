@@ -125,9 +125,10 @@ RECOMPILES_PER_VALUE = declare(
     "recompiles-per-value",
     """An argument makes a new graph for every new value.
 
-    Text, the length of a list, a number that decides how often a loop runs or which branch is taken: each new value
-    is a new graph, up to `recompile_limit`, which is eight. Numbers that only take part in arithmetic cost one more
-    compilation, the first time that they change. A tensor never costs one.
+    Text, the length of a list, a number that decides how often a loop runs: each new value is a new graph, up to
+    `recompile_limit`, which is eight. Numbers that are compared for equality make one for each answer. Those that only
+    take part in arithmetic, or are compared by size, cost one or two more compilations, the first times that they
+    change. A tensor never costs one.
 
     Instead of:  step(x, 0.1 * epoch)
     Write:       step(x, torch.tensor(0.1 * epoch))

@@ -323,10 +323,10 @@ def loops_around(program: Program, code: Code, place: Place) -> int:
     return sum(first <= place.line <= last and not _is_header(node, place) for node, first, last in found)
 
 
-def sources_around(code: Code, place: Place) -> list[ast.expr]:
+def sources_around(program: Program, code: Code, place: Place) -> list[ast.expr]:
     """What the loops of a function around a place walk over."""
-    loops = [node for node in code.own() if isinstance(node, (ast.For, ast.AsyncFor))]
-    return [node.iter for node in loops if node.body[0].lineno <= place.line <= (node.end_lineno or node.lineno)]
+    loops = [(node, last) for node, _, last in _loops(program, code) if isinstance(node, (ast.For, ast.AsyncFor))]
+    return [node.iter for node, last in loops if node.body[0].lineno <= place.line <= last]
 
 
 def _loops(program: Program, code: Code) -> list[tuple[ast.AST, int, int]]:

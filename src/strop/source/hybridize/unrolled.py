@@ -16,7 +16,7 @@ from strop.source.hybridize.syntax import guards_of, span
 from strop.source.hybridize.torch_worth import event_estimate
 from strop.source.interpret.events import Call, Iteration
 from strop.source.interpret.interpreter import Program
-from strop.source.project.declarations import Code
+from strop.source.project.declarations import Code, walk
 
 _LARGE = 2.0  #: units of a body that would fill a graph with its copies
 _ARITHMETIC = ("int", "min", "max", "round", "abs", "ceil", "floor")
@@ -80,7 +80,7 @@ def _is_passed(guards: Guards, body: list[ast.stmt], at: list[tuple[int, int]]) 
 def _is_passed_within(node: ast.AST, at: list[tuple[int, int]]) -> bool:
     """The same of an expression: one of `a if c else b` needs both."""
     inside = [one for one in at if _contains(node, one)]
-    for choice in (inner for inner in ast.walk(node) if isinstance(inner, ast.IfExp)):
+    for choice in (inner for inner in walk([node]) if isinstance(inner, ast.IfExp)):
         if _is_passed_within(choice.body, inside) and _is_passed_within(choice.orelse, inside):
             return True
         inside = [one for one in inside if not _contains(choice.body, one) and not _contains(choice.orelse, one)]
@@ -144,7 +144,7 @@ def _assigned(target: ast.expr, value: ast.expr, sizes: set[str]) -> Iterator[st
         for one, other in zip(target.elts, value.elts):
             yield from _assigned(one, other, sizes)
     elif _is_size(value, sizes):
-        yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+        yield from (node.id for node in walk([target]) if isinstance(node, ast.Name))
 
 
 def _is_size(node: ast.expr, sizes: set[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from strop.source.facts import Place
 from strop.source.interpret.heap import FunctionContext
-from strop.source.project.declarations import Code
+from strop.source.project.declarations import Code, Module
 
 if TYPE_CHECKING:
     from strop.source.interpret.interpreter import Program
@@ -30,6 +30,7 @@ class CallGraph:
         self.next = [list(dict.fromkeys(self.index[callee] for _, callee in node.callees)) for node in self.nodes]
         self.component = [0] * len(self.nodes)
         self.reach: list[int] = []
+        self._reached: dict[tuple[Module, Code | None], int] = {}
         self.cyclic: list[bool] = []
         self.order: list[list[int]] = []  #: components, callees first
         self._components()
@@ -38,6 +39,19 @@ class CallGraph:
         """Whether `other` is `node` or something that it calls, directly or not."""
         i, j = self.index.get(node), self.index.get(other)
         return i is not None and j is not None and bool(self.reach[self.component[i]] >> j & 1)
+
+    def reached_from_module(self, module: Module, but: Code | None = None) -> int:
+        """The set of nodes that a module's own code and its functions reach, themselves included, but for one of
+        them."""
+        found = self._reached.get((module, but))
+        if found is None:
+            found = 0
+            for code in (module.code, *module.functions):
+                for node in code.nodes.values() if code is not but else ():
+                    if node in self.index:
+                        found |= self.reach[self.component[self.index[node]]]
+            self._reached[module, but] = found
+        return found
 
     def is_recursive(self, code: Code) -> bool:
         """Whether a call of a function may call the same function again, in whatever context."""

@@ -71,6 +71,7 @@ class Definitions(ImportStatements):
         if program.bases.get(cls) != bases:
             program.bases[cls] = bases
             program.orders.clear()
+            program.ancestors.clear()
         decorators = [
             a.describe()
             for d in node.decorator_list

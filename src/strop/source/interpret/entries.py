@@ -167,18 +167,27 @@ def speculation(program: Program, code: Code) -> str:
     return ""
 
 
-def ancestor_names(program: Program, cls: object, seen: tuple[object, ...] = ()) -> list[str]:
+def ancestor_names(program: Program, cls: object) -> list[str]:
     """Names of all base classes, libraries' ones dotted; unresolved ones as they are written."""
-    found: list[str] = []
+    known = program.ancestors.get(cls)
+    if known is None:
+        names: dict[str, None] = {}
+        _collect_ancestors(program, cls, names, set())
+        known = program.ancestors[cls] = list(names)
+    return known
+
+
+def _collect_ancestors(program: Program, cls: object, names: dict[str, None], seen: set[object]) -> None:
     for value, written in zip(program.bases.get(cls, ()), cls.node.bases):  # type: ignore[call-overload, attr-defined]
         for atom in value.atoms:
             if isinstance(atom, ClassAtom) and atom.cls not in seen:
-                found += [atom.cls.name, *ancestor_names(program, atom.cls, (*seen, atom.cls))]
+                seen.add(atom.cls)
+                names[atom.cls.name] = None
+                _collect_ancestors(program, atom.cls, names, seen)
             elif isinstance(atom, LibraryValue):
-                found += program.apis.mro(atom.dotted)
+                names.update(dict.fromkeys(program.apis.mro(atom.dotted)))
         if not any(isinstance(atom, (ClassAtom, LibraryValue)) for atom in value.atoms):
-            found.append(ast.unparse(written))
-    return found
+            names[ast.unparse(written)] = None
 
 
 def module_framework(program: Program, code: Code) -> str | None:

@@ -94,6 +94,7 @@ class Program:
         self.found: dict[tuple[tuple[Class | str, ...], str], tuple[Class | str, Cell | Value] | None] = {}
         self.bases: dict[Class, list[Value]] = {}
         self.orders: dict[Class, tuple[Class | str, ...]] = {}
+        self.ancestors: dict[object, list[str]] = {}  #: what `entries.ancestor_names` found of the bases as they are
         self.class_decorators: dict[Class, list[str]] = {}
         self.instances: dict[Class, list[Object]] = {}
         self.records: dict[int, Class] = {}  #: classes that `namedtuple(…)` makes
@@ -118,6 +119,7 @@ class Program:
         self._users: dict[Object, list[str]] | None = None
         self._events: dict[str, list[events.Event]] = {}
         self._parameters: dict[str, dict[str, queries.ParameterFacts]] = {}
+        self._callers: dict[str, list[tuple[str, Place]]] = {}
         self._frameworks: dict[str, Framework | None] = {}
         self._masks: dict[str, int] = {}
 
@@ -281,6 +283,7 @@ class Program:
         if wild is obj.wild and known is obj.keys and (obj.shuffled or not shuffle):
             return
         obj.wild, obj.keys, obj.shuffled = wild, known, obj.shuffled or shuffle
+        obj.version += 1
         for reader in list(obj.readers):
             self._wake(reader)
 
@@ -297,6 +300,7 @@ class Program:
                 obj.items[key] = joined
                 changed = True
         if changed:
+            obj.version += 1
             for reader in list(obj.readers):
                 self._wake(reader)
 
@@ -407,7 +411,10 @@ class Program:
         return found
 
     def callers(self, id: str) -> list[tuple[str, Place]]:
-        return queries.callers(self, self.code(id))
+        found = self._callers.get(id)
+        if found is None:
+            found = self._callers[id] = queries.callers(self, self.code(id))
+        return found
 
     def recursive(self, id: str) -> bool | None:
         return queries.recursive(self, self.code(id))

@@ -239,7 +239,7 @@ class LibraryCalls(Structures):
     def _keys(self, e: ast.Call, applied: Applied) -> Value:
         found = []
         for obj in self._evaluate(e.args[0], applied).objects():
-            obj.readers[self.node] = None
+            self.watch(obj)
             found.append(obj.all_keys())
         return join_all(found)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PARTIAL_METHOD = "functools.partialmethod"
 MAX_DEPTH = 4
 MAX_ITEMS = 64
+MAX_NESTED = 4  #: containers in containers that are looked into for a tensor
 _serial = count(1)
 SERIAL = attrgetter("serial")
 
@@ -278,17 +279,27 @@ class Value:
     def only_tensors(self) -> bool:
         return bool(self.atoms) and all(isinstance(atom, Tensor) and atom.kind != "array" for atom in self.atoms)
 
-    def holds_tensor(self, depth: int = 4) -> bool:
-        """A tensor, or a container with one in it."""
-        for atom in self.atoms:
-            if isinstance(atom, Tensor) and atom.kind != "array":
-                return True
-            if depth and isinstance(atom, Tuple):
-                if any(item.holds_tensor(depth - 1) for item in atom.items):
+    def holds_tensor(self, depth: int = MAX_NESTED) -> bool:
+        """A tensor, or a container with one in it, at most `depth` containers down. Objects hold each other in circles,
+        so they are gone through level by level, each once."""
+        level = self.atoms
+        seen: set[Atom] = set()
+        while True:
+            for atom in level:
+                if isinstance(atom, Tensor) and atom.kind != "array":
                     return True
-            elif depth and atom.is_object and atom.contents().holds_tensor(depth - 1):
-                return True
-        return False
+            if not depth:
+                return False
+            depth -= 1
+            inside: dict[Atom, None] = {}
+            for atom in level:
+                if isinstance(atom, Tuple):
+                    for item in atom.items:
+                        inside.update(dict.fromkeys(item.atoms))
+                elif atom.is_object:
+                    inside.update(dict.fromkeys(atom.contents().atoms))
+            seen.update(level)
+            level = tuple(atom for atom in inside if atom not in seen)
 
     def constants(self) -> list[Any]:
         return [atom.constant for atom in self.atoms if isinstance(atom, Const)]

@@ -153,13 +153,19 @@ def _pyproject(text: str) -> Iterator[str]:
     content = tomllib.loads(text)
     project = content.get("project", {})
     yield from _texts(project.get("dependencies"))
-    poetry = content.get("tool", {}).get("poetry", {})
-    groups = [poetry.get("dependencies", {})]
-    for group in groups:
-        for name, version in group.items() if isinstance(group, dict) else ():
-            version = version.get("version", "") if isinstance(version, dict) else version
-            if isinstance(version, str):
-                yield f"{name} {version}" if version[:1] in "<>=!~^" else f"{name} =={version}"
+    yield from _versions(content.get("tool", {}).get("poetry", {}).get("dependencies", {}))
+
+
+def _pipfile(text: str) -> Iterator[str]:
+    yield from _versions(tomllib.loads(text).get("packages", {}))
+
+
+def _versions(group: object) -> Iterator[str]:
+    """A table of names and versions, as Poetry and Pipenv have it."""
+    for name, version in group.items() if isinstance(group, dict) else ():
+        version = version.get("version", "") if isinstance(version, dict) else version
+        if isinstance(version, str):
+            yield f"{name} {version}" if version[:1] in "<>=!~^*" else f"{name} =={version}"
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -195,5 +201,8 @@ _READERS: dict[str, Callable[[str], Iterator[str]]] = {
     "requirements/*.txt": _lines,
     "environment*.yml": _lines,
     "environment*.yaml": _lines,
+    "conda*.yml": _lines,
+    "conda*.yaml": _lines,
+    "Pipfile": _pipfile,
     "PKG-INFO": _metadata,
 }

@@ -191,4 +191,5 @@ def namedtuple(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom | No
     key = run.program.records.setdefault(id(at), Class(node, node.name, run.code.module, run.code))
     key.node.body = [ast.AnnAssign(ast.Name(n, ast.Store()), ast.Name("object", ast.Load()), None, 1) for n in names]
     run.program.bases[key] = [library("typing.NamedTuple").value]
+    run.program.ancestors.pop(key, None)
     return class_of(key).value
