@@ -12,10 +12,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class derived(Generic[R]):  # noqa: N801 - a decorator
+    """As `functools.cached_property`, which takes a lock for every value that it makes before Python 3.12: nests are
+    full of small values. What it is for does not change, so it does no harm if two threads make one at once."""
+
+    def __init__(self, make: Callable[[Any], R]) -> None:
+        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> derived[R]: ...
+
+    @overload
+    def __get__(self, owner: object, kind: type) -> R: ...
+
+    def __get__(self, owner: object, kind: type) -> R | derived[R]:
+        if owner is None:
+            return self
+        made = owner.__dict__[self.name] = self.make(owner)
+        return made
+
 
 _caches: list[functools._lru_cache_wrapper[Any]] = []
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from strop.core.extents import Extent, Shape, SymbolicExtent, UnknownExtent, common_divisor
 from strop.core.extents import bounds as extent_bounds
+from strop.core.memoize import derived
 
 if TYPE_CHECKING:
     from strop.loops.ir import Expr
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 Bounds = tuple[Extent, Extent]
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
-    """A loop variable, 0 ≤ value < extent."""
+class Var(NamedTuple):
+    """A loop variable, 0 ≤ value < extent. Tables are full of them: a tuple's hash needs no Python code."""
 
     name: str
     extent: Extent
@@ -49,7 +48,7 @@ class Quotient:
     of: Index
     by: Extent
 
-    @cached_property
+    @derived
     def bounds(self) -> Bounds:
         low, high = self.of.bounds
         try:
@@ -99,14 +98,18 @@ class Indirect:
 Atom = Union[Var, Quotient, Remainder, Indirect]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Index:
     """const + Σ coefficient·atom; no atom twice, no zero coefficient, atoms in a fixed order."""
 
-    terms: tuple[tuple[Atom, Extent], ...] = ()
-    const: Extent = 0
+    terms: tuple[tuple[Atom, Extent], ...]
+    const: Extent
 
-    @cached_property
+    def __init__(self, terms: tuple[tuple[Atom, Extent], ...] = (), const: Extent = 0) -> None:
+        made = self.__dict__  # a frozen dataclass takes twice as long to set two fields, and most of loops are indices
+        made["terms"], made["const"] = terms, const
+
+    @derived
     def bounds(self) -> Bounds:
         """The smallest and largest value that the ranges of the variables allow."""
         low = high = self.const
@@ -120,7 +123,7 @@ class Index:
                 low, high = low + min(ends), high + max(ends)
         return low, high
 
-    @cached_property
+    @derived
     def _hash(self) -> int:
         return hash((self.terms, self.const))
 
@@ -131,12 +134,12 @@ class Index:
     def is_const(self) -> bool:
         return not self.terms
 
-    @cached_property
+    @derived
     def vars(self) -> frozenset[Var]:
         """Every loop variable that the value depends on."""
         return frozenset(_vars(self))
 
-    @cached_property
+    @derived
     def is_data(self) -> bool:
         """Whether any part of the index is read from memory."""
         return any(isinstance(a, Indirect) or (not isinstance(a, Var) and a.of.is_data) for a, _ in self.terms)
@@ -240,11 +243,11 @@ class Index:
         left = []
         for term in self.terms:
             atom, factor = term
-            if not isinstance(atom, Var):
+            if type(atom) is not Var:
                 known = {v: Index(const=n) for v in self.vars if isinstance(n := values.get(v), int)}
                 return self.substitute(known) if known else self
             value = values.get(atom)
-            if isinstance(value, int):
+            if type(value) is int:
                 const += factor * value
             else:
                 left.append(term)

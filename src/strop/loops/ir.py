@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, count
 from math import prod
 from typing import Union
 
 from strop.core.dtypes import SIZES
 from strop.core.extents import Extent, Shape, Symbol, UnknownExtent, symbols
-from strop.core.memoize import remembered
+from strop.core.memoize import derived, remembered
 from strop.draw.notebook import text_html
 from strop.graph.ir import NOWHERE, Origin
 from strop.loops.index import Index, IndexMap, Indirect, Quotient, Remainder, Var, flatten, index_of, indirect
@@ -52,7 +51,7 @@ class Buffer:
     def bytes(self) -> Extent:
         return self.size * SIZES[self.dtype]
 
-    @cached_property
+    @derived
     def _hash(self) -> int:
         return hash((self.name, self.dtype, self.shape, self.space))
 
@@ -138,15 +137,20 @@ class Load:
     def dtype(self) -> str:
         return self.buffer.dtype
 
-    @cached_property
+    @derived
     def vars(self) -> frozenset[Var]:
         return frozenset().union(*(i.vars for i in self.index), *(g.index.vars for g in self.guards))
 
-    @cached_property
+    @derived
     def offset(self) -> Index:
         return flatten(self.index, self.buffer.shape)
 
-    @cached_property
+    @derived
+    def is_indirect(self) -> bool:
+        """Whether its place, or whether it is read at all, depends on data."""
+        return any(i.is_data for i in self.index) or any(g.index.is_data for g in self.guards)
+
+    @derived
     def _hash(self) -> int:
         return hash((self.buffer, self.index, self.guards, self.other, self.prefetch))
 
@@ -185,18 +189,18 @@ class Apply:
     args: tuple[Expr, ...]
     dtype: str
 
-    @cached_property
+    @derived
     def vars(self) -> frozenset[Var]:
         return frozenset().union(*(a.vars for a in self.args))
 
-    @cached_property
+    @derived
     def _hash(self) -> int:
         return hash((self.op, self.args, self.dtype))
 
     def __hash__(self) -> int:
         return self._hash
 
-    @cached_property
+    @derived
     def loads(self) -> tuple[Load, ...]:
         return tuple(load for arg in self.args for load in loads(arg))
 
@@ -221,13 +225,8 @@ _INFIX = {
 
 #: reduction → (the pointwise function that combines, the value to start from by kind of dtype)
 REDUCTIONS: Mapping[str, str] = {
-    "sum": "add",
-    "prod": "mul",
-    "max": "maximum",
-    "min": "minimum",
-    "any": "or",
-    "all": "and",
-}
+    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "or", "all": "and",
+}  # fmt: skip
 
 
 def neutral(reduce: str, dtype: str) -> float | int | bool:
@@ -264,15 +263,20 @@ class Store:
     nodes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     number: int | None = field(default=None, compare=False, repr=False)
 
-    @cached_property
+    @derived
     def offset(self) -> Index:
         return flatten(self.index, self.target.shape)
 
-    @cached_property
+    @derived
+    def moving(self) -> frozenset[Var]:
+        """The variables that its place depends on."""
+        return frozenset().union(*(i.vars for i in self.index))
+
+    @derived
     def loads(self) -> tuple[Load, ...]:
         return (*loads(self.value), *(load for index in self.index for load in index_loads(index)))
 
-    @cached_property
+    @derived
     def _hash(self) -> int:
         return hash((self.target, self.index, self.value, self.reduce, self.guards))
 
@@ -329,7 +333,7 @@ class Nest:
     origin: Origin = NOWHERE
     note: str = ""  # what it computes, for people: "conv + relu"
 
-    @cached_property
+    @derived
     def _hash(self) -> int:
         return hash((self.loops, self.body, self.scratch, self.name))
 
@@ -344,7 +348,7 @@ class Nest:
     def iterations(self) -> Extent:
         return prod(loop.extent for loop in self.loops)
 
-    @cached_property
+    @derived
     def stores(self) -> tuple[Store, ...]:
         """Every statement, inner nests included, in order."""
         found: list[Store] = []
@@ -352,12 +356,12 @@ class Nest:
             found.extend((item,) if isinstance(item, Store) else item.stores)
         return tuple(found)
 
-    @cached_property
+    @derived
     def all_loops(self) -> tuple[Loop, ...]:
         inner = [loop for item in self.body if isinstance(item, Nest) for loop in item.all_loops]
         return (*self.loops, *inner)
 
-    @cached_property
+    @derived
     def all_scratch(self) -> tuple[Buffer, ...]:
         inner = [s for item in self.body if isinstance(item, Nest) for s in item.all_scratch]
         return (*self.scratch, *inner)
@@ -368,14 +372,14 @@ class Nest:
         shapes = (buffer.shape for buffer in (*self.reads, *self.writes, *self.all_scratch))
         return symbols((*(loop.extent for loop in self.all_loops), *chain.from_iterable(shapes)))
 
-    @cached_property
+    @derived
     def reads(self) -> tuple[Buffer, ...]:
         """Buffers read, scratch left out, in order of first use."""
         local = set(self.all_scratch)
         found = dict.fromkeys(load.buffer for store in self.stores for load in loads(store))
         return tuple(b for b in found if b not in local)
 
-    @cached_property
+    @derived
     def writes(self) -> tuple[Buffer, ...]:
         local = set(self.all_scratch)
         return tuple(b for b in dict.fromkeys(store.target for store in self.stores) if b not in local)
@@ -438,7 +442,7 @@ def index_loads(index: Index) -> tuple[Load, ...]:
 def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
     """The expression with every load replaced (loads inside data-dependent indices too)."""
     if isinstance(expr, Load):
-        if any(part.is_data for part in expr.index) or any(g.index.is_data for g in expr.guards):
+        if expr.is_indirect:
             index = tuple(_replace_in_index(i, change) for i in expr.index)
             guards = tuple(Guard(_replace_in_index(g.index, change), g.extent) for g in expr.guards)
             return change(replace(expr, index=index, guards=guards))
