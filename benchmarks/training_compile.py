@@ -4,8 +4,8 @@
     python benchmarks/training_compile.py mlp unet --threads 2
 
 What is timed is the first step (forward, loss, backward) less the second one: tracing, planning, code, and inductor's
-C++ compilers. Seconds of the processor leave out inductor's own pool of compiling processes, so its figure is low;
-`wall` is the clock, which says something on a quiet machine only.
+C++ compilers. inductor compiles without its pool of processes (`TORCHINDUCTOR_COMPILE_THREADS=1`), so that seconds of
+the processor hold all that either takes; `wall` is the clock, which says something on a quiet machine only.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def compile_once(name: str, kind: str, threads: int) -> tuple[float, float]:
 
 def in_fresh_process(name: str, kind: str, threads: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "STROP_CACHE": cache}
+        own = {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1", "STROP_CACHE": cache}
+        environment = {**os.environ, **own}
         command = [sys.executable, __file__, name, "--only", kind, "--threads", str(threads)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         processor, wall = json.loads(done.stdout.splitlines()[-1])

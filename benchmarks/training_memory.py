@@ -3,13 +3,19 @@
     python benchmarks/training_memory.py                         # a table of all networks
     python benchmarks/training_memory.py bert_small --budgets    # five budgets: what is kept, how long a step takes
     python benchmarks/training_memory.py lstm bert_small --budgets --plot docs/training-memory.svg
+    python benchmarks/training_memory.py --speed                 # what `balanced` takes beside `fastest`
 
 `held` is the most that is held during forward and backward of a step, after two steps to warm up: what torch's
 allocator has handed out (activations, temporaries, gradients), and what Strop holds from step to step (pools, the block
 of memory of both halves); parameters and inputs apart. `activations` is the most that is alive at a time and is no
-gradient of a parameter, which every contender holds when backward is over: of the block the tensors that are alive by
-its plan, while a half runs those at the step with the most of them, and otherwise those that are kept, beside what is
-alive outside. `kept` is what forward saves for backward, parameters and inputs apart.
+gradient of a parameter, which every contender holds when backward is over. Outside of the block that is what torch's
+allocator has handed out; of the block, the tensors that are alive by its plan: at the step with the most of them while
+native code runs, at the library's step while that runs, and between the halves those that are kept. `kept` is what
+forward saves for backward, parameters and inputs apart.
+
+Memory that code works in and no tensor lies in is left out of all three: the buffers in which MKL and oneDNN pack what
+they multiply, which do not come from torch's allocator, and Strop's for the same purpose. The latter are `scratch`;
+`training_resident.py` measures with everything.
 """
 
 from __future__ import annotations
@@ -17,7 +23,8 @@ from __future__ import annotations
 import argparse
 import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +38,7 @@ from strop.core.journal import Journal
 from strop.core.options import Memory, Options
 from strop.driver.pipeline import run_stages, target_for
 from strop.graph.ir import Graph
+from strop.loops.lowered import LibraryCall
 from strop.runtime.dynamo import Backend
 from strop.runtime.step_memory import StepMemory
 from strop.runtime.step_program import Half, StepProgram, build_step, step_graph
@@ -45,12 +53,25 @@ MARK = "half of a step:"
 
 
 class Marked:
-    """A program whose calls stand in profiles with the bytes that are alive in its block at most."""
+    """A program whose steps stand in profiles with the bytes that are alive in its block at most: a call of native code
+    is a step, and each of the library's."""
 
-    def __init__(self, program: StepProgram, alive: int) -> None:
-        self.program, self.alive = program, alive
+    def __init__(self, program: StepProgram, alive: Sequence[int]) -> None:
+        self.program, self.alive = program, max(alive)
+        if program._steps:
+            program._steps = [self._marked(*pair) for pair in zip(program._steps, alive, strict=True)]
+
+    @staticmethod
+    def _marked(step: Callable[..., None], alive: int) -> Callable[..., None]:
+        def run(*given: Any) -> None:
+            with record_function(f"{MARK} {alive}"):
+                step(*given)
+
+        return run
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        if self.program._steps:
+            return self.program(inputs)
         with record_function(f"{MARK} {self.alive}"):
             return self.program(inputs)
 
@@ -65,6 +86,7 @@ class MeasuredBackend(Backend):
         super().__init__(Options.from_environment(memory=memory), Journal())
         self.build_step = self._built
         self.memories: list[StepMemory] = []
+        self.scratch = 0  # bytes in which nests work
         self.between = 0  # bytes that are alive in the block between the halves
 
     def _built(
@@ -79,27 +101,35 @@ class MeasuredBackend(Backend):
         if half == "forward":
             self.between += sum(map(room, lifetimes.borders.returned))
         made = build_step(half, graph, weights, memory, options, journal, threads)
-        return Marked(made, most_alive(lifetimes, gradients=half == "backward"))
+        self.scratch += made.compiled.scratch_bytes * made.compiled.threads
+        at_steps = alive_at_steps(lifetimes, gradients=half == "backward")
+        segments: list[int] = []
+        library = True
+        for position, step in enumerate(stages.plan.sequence):
+            here, was_library, library = at_steps[position], library, isinstance(step, LibraryCall)
+            if library or was_library:
+                segments.append(0)
+            segments[-1] = max(segments[-1], here)
+        return Marked(made, segments or [0])
 
     @property
     def held(self) -> int:
         return sum(memory.bytes for memory in self.memories)
 
 
-def most_alive(lifetimes: Lifetimes, gradients: bool) -> int:
-    """Bytes of a block that are alive at most at a time, without those that backward returns."""
-    alive: dict[int, dict[int, int]] = {}
+def alive_at_steps(lifetimes: Lifetimes, gradients: bool) -> dict[int, int]:
+    """Bytes of a block that are alive at each step, without those that backward returns."""
+    alive: dict[int, dict[int, int]] = defaultdict(dict)
     for buffer, first in lifetimes.first.items():
         if not (gradients and buffer in lifetimes.borders.returned):
-            for position in range(
-                first, lifetimes.last[buffer] + 1
-            ):  # one computed in the place of another is there once
-                alive.setdefault(position, {})[lifetimes.offsets[buffer.name]] = room(buffer)
-    return max((sum(each.values()) for each in alive.values()), default=0)
+            for position in range(first, lifetimes.last[buffer] + 1):
+                # one computed in the place of another is there once
+                alive[position][lifetimes.offsets[buffer.name]] = room(buffer)
+    return defaultdict(int, {position: sum(each.values()) for position, each in alive.items()})
 
 
 def made(kind: str | int, training: Training) -> tuple[torch.nn.Module, Any, MeasuredBackend | None]:
-    """A copy of the model, what is called in its place, and who holds memory between steps."""
+    """A copy of the model, what is called in its place, and who knows the memory of its steps."""
     model = copy.deepcopy(training.model)
     if kind == "eager":
         return model, model, None
@@ -116,9 +146,10 @@ def run(model: torch.nn.Module, forward: Any, training: Training) -> None:
     model.zero_grad()
 
 
-def peak(kind: str | int, training: Training) -> tuple[int, int]:
-    """The most bytes that a step holds at a time, parameters and inputs apart; and that without gradients."""
-    return peak_of(*made(kind, training), training)
+def peak(kind: str | int, training: Training) -> tuple[int, int, int]:
+    """The most bytes that a step holds at a time, parameters and inputs apart; that without gradients; and scratch."""
+    model, forward, backend = made(kind, training)
+    return *peak_of(model, forward, backend, training), backend.scratch if backend is not None else 0
 
 
 def peak_of(
@@ -175,9 +206,11 @@ def saved_by(model: torch.nn.Module, forward: Any, training: Training) -> int:
     return sum(size for address, size in saved.items() if address not in given)
 
 
-def measured(kinds: Sequence[str | int], training: Training, rounds: int) -> list[tuple[int, float]]:
+def measured(kinds: Sequence[Memory], training: Training, rounds: int) -> list[tuple[int, float]]:
     """For each contender the bytes that it keeps, and the least milliseconds of forward and backward, in turns."""
-    pairs = [made(kind, training)[:2] for kind in kinds]
+    models = [copy.deepcopy(training.model) for _ in kinds]
+    backends = [Backend(Options.from_environment(memory=kind), Journal()) for kind in kinds]
+    pairs = [(model, torch.compile(model, backend=backend)) for model, backend in zip(models, backends)]
     for model, forward in pairs:
         with allowing_recurrence():
             run(model, forward, training)
@@ -212,37 +245,49 @@ def _least(training: Training) -> int:
 
 
 def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
-    print("| network, MB | " + " | ".join(f"{kind}: held | activations | kept" for kind in kinds) + " |")
-    print("| --- |" + " ---: | ---: | ---: |" * len(kinds))
+    print("| network, MB | " + " | ".join(f"{kind}: held | activations | kept" for kind in kinds) + " | scratch |")
+    print("| --- |" + " ---: | ---: | ---: |" * len(kinds) + " ---: |")
     for name in names:
         torch._dynamo.reset()
         training = network(name)
         recurrent = any(isinstance(part, torch.nn.RNNBase) for part in training.model.modules())
-        cells = []
+        cells, scratch = [], 0  # of the last contender
         for kind in kinds:
             if kind == "inductor" and recurrent:
                 cells.append("– | – | –")
                 continue
-            sizes = (*peak(kind, training), kept(kind, training))
-            cells.append(" | ".join(f"{size / MB:.1f}" for size in sizes))
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+            *sizes, scratch = peak(kind, training)
+            sizes.append(kept(kind, training))
+            cells.append(" | ".join(f"{size / MB:.{2 if size < 10 * MB else 1}f}" for size in sizes))
+        print(f"| {name} | " + " | ".join(cells) + f" | {scratch / MB:.2f} |", flush=True)
 
 
 def print_budgets(names: Sequence[str], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    print("| network | budget, MB | kept, MB | step, ms | beside the fastest |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| network | budget, MB | kept, MB | activations, MB | step, ms | beside the fastest |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
     found: dict[str, list[tuple[float, float]]] = {}
     for name in names:
         torch._dynamo.reset()
         training = network(name)
-        settings: list[str | int] = ["fastest", *budgets(training)]
+        settings: list[Memory] = ["fastest", *budgets(training)]
         rows = measured(settings, training, rounds)
         for setting, (held, taken) in zip(settings, rows):
             told = setting if isinstance(setting, str) else f"{setting / MB:.2f}"
-            ratio = taken / rows[0][1]
-            print(f"| {name} | {told} | {held / MB:.2f} | {taken:.1f} | {ratio - 1:+.1%} |", flush=True)
+            ratio, alive = taken / rows[0][1], peak(setting, training)[1]
+            sizes = f"{held / MB:.2f} | {alive / MB:.2f}"
+            print(f"| {name} | {told} | {sizes} | {taken:.1f} | {ratio - 1:+.1%} |", flush=True)
             found.setdefault(name, []).append((held / MB, ratio))
     return found
+
+
+def print_speed(names: Sequence[str], rounds: int) -> None:
+    print("| network | fastest, ms | balanced, ms | beside the fastest | kept, MB | kept, MB |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for name in names:
+        torch._dynamo.reset()
+        (most, fastest), (least, balanced) = measured(("fastest", "balanced"), network(name), rounds)
+        cells = (f"{fastest:.2f}", f"{balanced:.2f}", f"{balanced / fastest - 1:+.1%}")
+        print(f"| {name} | " + " | ".join(cells) + f" | {most / MB:.1f} | {least / MB:.1f} |", flush=True)
 
 
 def svg(curves: dict[str, list[tuple[float, float]]]) -> str:
@@ -285,11 +330,15 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", default=[], help=f"of {', '.join(NETWORKS)}; all unless given")
     parser.add_argument("--contenders", nargs="*", default=CONTENDERS, choices=CONTENDERS)
     parser.add_argument("--budgets", action="store_true", help="five budgets for each network")
+    parser.add_argument("--speed", action="store_true", help="how long steps take, fastest and balanced")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--plot", type=Path, help="where a plot of the budgets goes, as SVG")
     given = parser.parse_args()
     torch.set_num_threads(1)
     names = given.networks or list(NETWORKS)
+    if given.speed:
+        print_speed(names, given.rounds)
+        return
     if not given.budgets:
         print_table(names, given.contenders)
         return

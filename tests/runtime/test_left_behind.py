@@ -103,8 +103,18 @@ def test_results_are_remembered_until_then() -> None:
 
 def test_collections_of_a_compilation_leave_what_was_there_before_alone() -> None:
     with garbage.short_lived():
-        assert gc.get_freeze_count()
-    assert not gc.get_freeze_count()
+        assert gc.get_freeze_count() and not gc.isenabled()
+    assert not gc.get_freeze_count() and gc.isenabled()
+
+
+def test_whoever_does_without_collections_goes_on_without_them() -> None:
+    gc.disable()
+    try:
+        with garbage.short_lived():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_what_the_user_has_frozen_stays_frozen() -> None:

@@ -73,6 +73,13 @@ def test_a_linear_layer_of_enough_rows_packs_its_weight_panel_by_panel() -> None
     assert packed == [[1], []]
 
 
+def test_a_linear_layer_whose_weight_is_an_embedding_too_packs_it_panel_by_panel() -> None:
+    weight, index = build.input(0, "f32", (48, 32)), build.input(1, "i64", (64,))
+    rows = build.make("embedding", (weight, index))
+    graph = Graph((weight, index), (), (build.linear(rows, weight),))
+    assert worth_packing(graph, [0], TARGETS["znver4"]) == []
+
+
 def test_the_weight_of_a_loss_in_blocks_is_packed_in_the_arena_alone() -> None:
     x, weight, labels = (
         Node("input", (), {"index": i}, (Type(*one),), f"in{i}")

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from strop.loops.calls import Call
 from strop.loops.index import Var, index_of
-from strop.loops.ir import Apply, Buffer, Const, Load, Loop, Nest, Store
+from strop.loops.ir import Apply, Buffer, Const, Guard, Load, Loop, Nest, Store
 from strop.schedule.memory import Borders, Lifetimes, Place, arena_of, plan_memory, replaceable, room, verify_places
 
-A, B, C = (Buffer(name, "f32", (8, 8)) for name in "abc")
+A, B, C, W = (Buffer(name, "f32", (8, 8)) for name in "abcw")
 ROW, COLUMN = Var("i", 8), Var("j", 8)
 HERE, TURNED = (index_of(ROW), index_of(COLUMN)), (index_of(COLUMN), index_of(ROW))
 BOTH = (Loop(ROW), Loop(COLUMN))
@@ -19,6 +20,22 @@ BOTH = (Loop(ROW), Loop(COLUMN))
 def pointwise(source=A, index=HERE, target=B, reduce=None, loops=BOTH):
     value = Apply("mul", (Load(source, index), Const(2.0, "f32")), "f32")
     return Nest(loops, (Store(target, HERE, value, reduce),), (), "twice")
+
+
+def in_the_place_of(nest):
+    return list(replaceable(Call(nest.name, nest, {b: b for b in (*nest.reads, *nest.writes)}, nest)))
+
+
+def product(*, finished=A, operand=C, rows=ROW, guards=()):
+    """b = a · (c @ w), as a sum that is finished when it is there."""
+    total, step = Buffer("acc", "f32", (), "scratch"), Var("k", 8)
+    term = Apply(
+        "mul", (Load(operand, (index_of(rows), index_of(step))), Load(W, (index_of(step), index_of(COLUMN)))), "f32"
+    )
+    summed = Nest((Loop(step, "reduce"),), (Store(total, (), term, "sum"),))
+    value = Apply("mul", (Load(total, ()), Load(finished, HERE)), "f32")
+    body = (Store(total, (), Const(0.0, "f32")), summed, Store(B, HERE, value, guards=guards))
+    return Nest(BOTH, body, (total,), "product")
 
 
 def test_tensors_that_never_live_at_once_share_bytes():
@@ -55,7 +72,7 @@ def test_the_space_of_places_is_where_each_tensor_may_lie():
 
 
 def test_a_pointwise_nest_may_compute_in_the_place_of_what_it_reads():
-    assert list(replaceable(pointwise())) == [(B, A)]
+    assert in_the_place_of(pointwise()) == [(B, A)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +89,21 @@ def test_a_pointwise_nest_may_compute_in_the_place_of_what_it_reads():
     ],
 )
 def test_others_may_not(nest):
-    assert not list(replaceable(nest))
+    assert not in_the_place_of(nest)
+
+
+def test_the_last_of_several_statements_that_read_a_tensor_may_write_there():
+    marks = Buffer("m", "bool", (8, 8))
+    mark = Store(marks, HERE, Apply("lt", (Load(A, HERE), Const(0.0, "f32")), "bool"))
+    double = pointwise().body[0]
+    assert in_the_place_of(Nest(BOTH, (mark, double), (), "both")) == [(B, A)]
+    assert not in_the_place_of(Nest(BOTH, (double, mark), (), "both"))
+
+
+def test_a_sum_may_be_finished_in_the_place_of_what_only_that_reads():
+    assert in_the_place_of(product()) == [(B, A)]
+    assert not in_the_place_of(product(operand=A))
+    assert not in_the_place_of(product(guards=(Guard(index_of(ROW), 7),)))
 
 
 def test_a_tensor_takes_the_place_of_another_whole_or_not_at_all():

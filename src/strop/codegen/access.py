@@ -8,13 +8,13 @@ pattern within one vector a shuffle, the rest a gather.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from strop.codegen import deinterleave
 from strop.codegen.addresses import Addresses
 from strop.codegen.builder import CONVERTED, MEMORY, SSAValue, constant, stored, type_of
 from strop.codegen.frame import Chunk
-from strop.codegen.lane_indices import LaneIndices, has_indirect
+from strop.codegen.lane_indices import LaneIndices
 from strop.codegen.transpose import columns
 from strop.core.dtypes import SIZES
 from strop.core.runtime_table import OUT_OF_RANGE
@@ -108,7 +108,7 @@ class Access(Addresses):
             raw = self._read(buffer, safe, 0)
             name = frame.code.select(held, raw, constant(buffer.dtype, load.other), buffer.dtype, 0)
             if self._reusable(buffer):
-                frame.scope.values[key] = name
+                frame.keep(key, name)
             return SSAValue(name, buffer.dtype)
         return SSAValue(self._placed(buffer, offset, key, 0), buffer.dtype)
 
@@ -146,7 +146,7 @@ class Access(Addresses):
                 frame.scopes[depth].held += 1
         with frame.at(depth):
             name = self._read(buffer, self.pointer(buffer, offset), lanes)
-            frame.scope.values[key] = name
+            frame.keep(key, name)
         return name
 
     def _read(self, buffer: Buffer, pointer: str, lanes: int) -> str:
@@ -168,7 +168,7 @@ class Access(Addresses):
         frame = self.frame
         key = ("prefetch", buffer, offset)
         if frame.find(key) is None:
-            frame.scope.values[key] = "asked"
+            frame.keep(key, "asked")
             pointer = self.pointer(buffer, offset)
             frame.names.declared["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
             frame.code.emit(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
@@ -194,7 +194,7 @@ class Access(Addresses):
             pointers = [self.pointer(buffer, offset + start) for start in deinterleave.starts(stride, lanes)]
             vectors = [frame.code.let(f"load <{lanes} x i8>, ptr {pointer}, align 1") for pointer in pointers]
             found = self._from_memory(deinterleave.deinterleaved(frame.code, vectors, lanes), buffer.dtype, lanes)
-            frame.scope.values[key] = found
+            frame.keep(key, found)
         return SSAValue(found, buffer.dtype, lanes)
 
     def _turned_load(self, load: Load, stride: int, chunk: Chunk) -> SSAValue | None:
@@ -221,7 +221,8 @@ class Access(Addresses):
                 turned = self._guarded_square(load, places, row, chunk)
             else:
                 turned = self._square(buffer, [self._vector_load(buffer, place, row).name for place in places], lanes)
-            frame.scope.values.update({(*key, i): name for i, name in enumerate(turned)})
+            for i, name in enumerate(turned):
+                frame.keep((*key, i), name)
         found = frame.find((*key, column))
         assert found is not None
         return SSAValue(found, buffer.dtype, lanes)
@@ -252,7 +253,7 @@ class Access(Addresses):
     def _shuffled_load(self, buffer: Buffer, offset: Index, chunk: Chunk) -> SSAValue | None:
         """Lanes that read here and there within one vector, always in the same pattern: load it whole and shuffle."""
         frame, lanes = self.frame, chunk.lanes
-        steps = None if has_indirect(offset) else offset.steps(chunk.var, chunk.first, chunk.active)
+        steps = None if offset.is_data else offset.steps(chunk.var, chunk.first, chunk.active)
         if steps is None or min(steps) < 0 or max(steps) >= lanes or buffer.dtype == "bool":
             return None
         start = frame.settle(offset)
@@ -261,7 +262,7 @@ class Access(Addresses):
         if start.bounds[0] < back:
             back = 0
         steps = tuple(step + back for step in steps)
-        whole = self._vector_load(buffer, start - back, replace(chunk, active=max(steps) + 1))
+        whole = self._vector_load(buffer, start - back, chunk._replace(active=max(steps) + 1))
         picks = (*steps, *(0 for _ in range(lanes - chunk.active)))
         mixed = frame.code.shuffle(type_of(buffer.dtype, lanes), whole.name, "poison", picks)
         return SSAValue(mixed, buffer.dtype, lanes)

@@ -37,7 +37,7 @@ class Addresses:
         found = frame.find(key)
         if found is None:
             found = frame.code.let(f"getelementptr {MEMORY[buffer.dtype]}, ptr {base}, i64 {offset.const}")
-            frame.scope.values[key] = found
+            frame.keep(key, found)
         return found
 
     def _moving(self, buffer: Buffer, terms: Index) -> str:
@@ -56,7 +56,7 @@ class Addresses:
         with frame.at(depth):
             step = frame.scalar(inner)
             made = frame.code.let(f"getelementptr inbounds {MEMORY[buffer.dtype]}, ptr {base}, i64 {step}")
-            frame.scope.values[key] = made
+            frame.keep(key, made)
         return made
 
     def own(self, buffer: Buffer) -> Buffer:

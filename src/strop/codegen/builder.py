@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: our dtypes → LLVM element types in registers
 ELEMENT = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "bool": "i1", "u8": "i32", "i8": "i32"}
@@ -18,8 +18,7 @@ CONVERTED = {"bool": ("icmp ne", "zext"), "u8": ("zext", "trunc"), "i8": ("sext"
 SUFFIX = {"f32": "f32", "f64": "f64", "i32": "i32", "i64": "i64", "bool": "i1"}
 
 
-@dataclass(frozen=True)
-class SSAValue:
+class SSAValue(NamedTuple):
     """An SSA value; lanes = 0 is a scalar, which broadcasts where a vector is wanted."""
 
     name: str

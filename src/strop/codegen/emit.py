@@ -7,6 +7,7 @@ loops); other scratch is memory. No operator is known here, only loops, reads, e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strop.codegen.access import Access
@@ -19,6 +20,7 @@ from strop.codegen.registers import LONGEST_VECTOR, mode, register_scratch
 from strop.codegen.thread_team import MEET, meeting
 from strop.codegen.unroll_order import by_place, by_statement, multiplies_sums, summed_factors
 from strop.core.runtime_table import SCRATCH, SCRATCH_STRIDE, STATUS, TABLE
+from strop.loops.index import Var
 from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
 from strop.loops.lowered import require_numbers
 from strop.loops.passes.loop_modes import in_parts, step_parts
@@ -80,6 +82,7 @@ class _Emitter:
         self.indices.evaluate = self.values.value
         if target.has_masks and not target.broadcasts_apart:
             self.access.apart = _summed_in_pairs(nest)
+        self._places: dict[Nest, tuple[Store, Loop, list[Mapping[Var, int]]] | None] = {}
         self.scratch_bytes = 0
         self.lanes = target.lanes(vector_dtype(nest))
         self.threaded = self.together or _divided(nest)
@@ -192,7 +195,7 @@ class _Emitter:
         frame = self.frame
         if not loop.extent:
             return
-        if loops == nest.loops and (sorted_out := by_place(nest, self.registers, self.lanes)) is not None:
+        if loops is nest.loops and (sorted_out := self._by_place(nest)) is not None:
             store, vector, order = sorted_out
             for at in order:
                 frame.bound.update(at)
@@ -216,6 +219,12 @@ class _Emitter:
             self._vector_loop(nest, loop, rest)
             return
         self._loop(nest, loop, rest)
+
+    def _by_place(self, nest: Nest) -> tuple[Store, Loop, list[Mapping[Var, int]]] | None:
+        """What unrolled loops around come back to is looked at once."""
+        if nest not in self._places:
+            self._places[nest] = by_place(nest, self.registers, self.lanes)
+        return self._places[nest]
 
     def _together(self, item: Store | Nest) -> None:
         """A part that is divided among the threads or done by the first; then they meet."""
@@ -333,7 +342,7 @@ class _Emitter:
     def _store(self, store: Store) -> None:
         self._locate(store)
         chunk = self.frame.chunk
-        across = chunk is not None and not any(chunk.var in i.vars for i in store.index)
+        across = chunk is not None and chunk.var not in store.moving
         if across and store.reduce is None and chunk is not None and chunk.var in store.value.vars:
             raise AssertionError(f"{self.name}: `{store}` writes one element from every lane of {chunk.var.name}")
         if store.reduce is None:
@@ -369,7 +378,7 @@ class _Emitter:
             self.access.store(store.target, store.offset, value, store.guards)
             return
         key = self.values.cell(store.target, store.index)
-        if chunk is not None and any(chunk.var in i.vars for i in store.index):
+        if chunk is not None and chunk.var in store.moving:
             value = self.indices.widen(value, chunk.lanes)
             if chunk.partial and self._idle_lanes_matter(store, chunk) and key in self.values.cells:
                 # the idle lanes are elements of their own: they keep what they hold

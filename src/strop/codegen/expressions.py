@@ -87,7 +87,7 @@ class ExpressionEmitter:
         lanes = max(a.lanes for a in args)
         names = [self._broadcast(a, lanes) for a in args]
         key = ("apply", op, tuple(names), dtype, lanes)
-        found = self.frame.scope.values.get(key)
+        found = self.frame.scope.values.get(self.frame.number(key))
         if found is not None:
             return SSAValue(found, dtype, lanes)
         if op == "where":
@@ -96,7 +96,7 @@ class ExpressionEmitter:
             name = convert(code, names[0], args[0].dtype, dtype, lanes)
         else:
             name = FUNCTIONS[op](code, *names, args[-1].dtype, lanes)
-        self.frame.scope.values[key] = name
+        self.frame.keep(key, name)
         return SSAValue(name, dtype, lanes)
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:

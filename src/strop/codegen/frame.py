@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from strop.codegen.builder import CodeBlock, Names
 from strop.loops.index import Index, Indirect, Quotient, Remainder, Var
@@ -23,13 +24,12 @@ class LoopScope:
     depth: int
     hoist: CodeBlock
     code: CodeBlock
-    values: dict[Hashable, str] = field(default_factory=dict)  # emitted in `code`
-    hoisted: dict[Hashable, str] = field(default_factory=dict)  # emitted in `hoist`
+    values: dict[int, str] = field(default_factory=dict)  # emitted in `code`, by the numbers of their keys
+    hoisted: dict[int, str] = field(default_factory=dict)  # emitted in `hoist`
     held: int = 0  # values kept in registers from `hoist`
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """The part of a vector loop that one instruction covers: lanes first … first+width-1 of `var`."""
 
     var: Var
@@ -64,6 +64,7 @@ class Frame:
         self.label = "entry"
         self.strip = 0  # the scope of the strip loop around, outside of which its rows may not be there
         self.globals: dict[str, str] = {}
+        self._numbers: dict[Hashable, int] = {}
 
     # ---- blocks and scopes ----
 
@@ -108,24 +109,40 @@ class Frame:
 
     def find(self, key: Hashable) -> str | None:
         """A value emitted before under this key, in this scope or one around it."""
+        number = self._numbers.get(key)  # keys are long: they are looked at once, and not in every scope
+        if number is None:
+            return None
         for scope in reversed(self.scopes):
-            found = scope.values.get(key) or scope.hoisted.get(key)
+            found = scope.values.get(number) or scope.hoisted.get(number)
             if found is not None:
                 return found
         return None
+
+    def number(self, key: Hashable) -> int:
+        """What stands for a key in scopes."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def keep(self, key: Hashable, value: str) -> str:
+        """A value that was emitted in this scope, under a key to find it by."""
+        self.scope.values[self.number(key)] = value
+        return value
 
     def once(self, key: Hashable, make: Callable[[], str]) -> str:
         """A value that is emitted once in this scope and those inside."""
         found = self.find(key)
         if found is None:
-            found = self.scope.values[key] = make()
+            found = self.keep(key, make())
         return found
 
     # ---- indices ----
 
     def depth_of(self, index: Index) -> int:
         """The innermost scope that an index depends on."""
-        return max((self.home.get(var, 0) for var in index.vars if isinstance(self.bound.get(var), str)), default=0)
+        deepest = 0
+        for var in index.vars:
+            if type(self.bound.get(var)) is str:
+                deepest = max(deepest, self.home.get(var, 0))
+        return deepest
 
     def settle(self, index: Index) -> Index:
         """The index with every unrolled variable replaced by its number (the vector variable by its first lane)."""
@@ -149,7 +166,7 @@ class Frame:
             assert total is not None
             if index.const:
                 total = self.code.let(f"add nsw i64 {total}, {index.const}")
-            self.scope.values[key] = total
+            self.keep(key, total)
         return total
 
     def _atom(self, atom: Var | Quotient | Remainder | Indirect) -> str:

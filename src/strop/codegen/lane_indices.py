@@ -23,6 +23,7 @@ class LaneIndices:
         self.written = written
         self.status = status
         self.evaluate: Callable[[Expr], SSAValue] | None = None
+        self._reporting: dict[int, tuple[str, str]] = {}  # bytes of the status, each with one that nobody reads
 
     # ---- lanes ----
 
@@ -35,7 +36,7 @@ class LaneIndices:
         found = frame.find(key)
         if found is None:
             found = frame.code.splat(value.name, value.dtype, lanes)
-            frame.scope.values[key] = found
+            frame.keep(key, found)
         return SSAValue(found, value.dtype, lanes)
 
     def lanes_of(self, index: Index) -> str:
@@ -122,7 +123,7 @@ class LaneIndices:
                 return "true" if 0 <= guard.index.const < guard.extent else "false"
             with frame.at(frame.depth_of(guard.index)):
                 found = frame.code.let(f"icmp ult i64 {frame.scalar(guard.index)}, {guard.extent}")
-                frame.scope.values[key] = found
+                frame.keep(key, found)
         return found
 
     def conjunction(self, guards: tuple[Guard, ...]) -> str:
@@ -136,7 +137,7 @@ class LaneIndices:
 
     def bind_in_load(self, load: Load) -> Load:
         """A load whose data-dependent indices are variables, where they are the same in every lane."""
-        if not any(has_indirect(i) for i in (*load.index, *(g.index for g in load.guards))):
+        if not load.is_indirect:
             return load
         index = tuple(self.bind_in_index(i) for i in load.index)
         guards = tuple(Guard(self.bind_in_index(g.index), g.extent) for g in load.guards)
@@ -145,7 +146,7 @@ class LaneIndices:
     def bind_in_index(self, index: Index) -> Index:
         """Replace data-dependent atoms that are the same in every lane by variables that hold their checked value."""
         chunk = self.frame.chunk
-        if not has_indirect(index):
+        if not index.is_data:
             return index
         result = Index(const=index.const)
         for atom, factor in index.terms:
@@ -168,7 +169,7 @@ class LaneIndices:
         found = frame.find(key) if lasting else None
         if found is None:
             found = self._checked(Indirect(settled, atom.extent, atom.sure), None)
-            frame.scope.values[key] = found
+            frame.keep(key, found)
         var = Var(f"@{found}", atom.extent)
         frame.bound[var] = found
         frame.home[var] = frame.scope.depth
@@ -212,23 +213,14 @@ class LaneIndices:
             reduce_name = f"@llvm.vector.reduce.or.v{lanes}i1"
             frame.names.declared[f"declare i1 {reduce_name}(<{lanes} x i1>)"] = None
             bad = code.let(f"call i1 {reduce_name}(<{lanes} x i1> {counted})")
-        outermost, key = frame.scopes[0], ("status", byte)
-        if key not in outermost.hoisted:
+        outermost = frame.scopes[0]
+        if byte not in self._reporting:
             place = outermost.hoist.let(f"getelementptr inbounds i8, ptr {self.status}, i64 {byte}")
-            outermost.hoisted[key] = place
-            outermost.hoisted["unreported", byte] = outermost.hoist.let("alloca i8, align 1")
-        place, nowhere = outermost.hoisted[key], outermost.hoisted["unreported", byte]
+            self._reporting[byte] = place, outermost.hoist.let("alloca i8, align 1")
+        place, nowhere = self._reporting[byte]
         code.emit(f"store i8 1, ptr {code.let(f'select i1 {bad}, ptr {place}, ptr {nowhere}')}, align 1")
 
 
 def _settle_expr(frame: Frame, expr: Expr) -> Expr:
     known = {v: Index(const=n) for v in expr.vars if isinstance(n := frame.bound.get(v), int)}
     return expr.substitute(known) if known else expr
-
-
-def has_indirect(index: Index) -> bool:
-    """Whether a data-dependent value takes part, at any depth."""
-    return any(
-        isinstance(atom, Indirect) or (isinstance(atom, (Quotient, Remainder)) and has_indirect(atom.of))
-        for atom, _ in index.terms
-    )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import product
 
 from strop.codegen.expressions import is_product
-from strop.loops.index import Var, index_of
+from strop.loops.index import Var
 from strop.loops.ir import Apply, Buffer, Load, Loop, Nest, Store, loads
 
 
@@ -46,8 +46,7 @@ def by_place(
     outer = steps[:-1] if len(rows) == 1 else []
 
     def place(at: Mapping[Var, int]) -> tuple[int, ...]:
-        offset = slid[0].offset.substitute({var: index_of(value) for var, value in at.items()})
-        return (*(at[var] for var in outer), offset.const)
+        return (*(at[var] for var in outer), slid[0].offset.bind(at).const)
 
     return store, vectors[0], sorted(found, key=place)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,7 @@ class MemoryLevel:
     full: float = 1.5  # the share from which nothing stays
 
 
-@dataclass(frozen=True)
-class MemoryAccess:
+class MemoryAccess(NamedTuple):
     """One read or write of a statement, and the part of the nest (a tile) that it belongs to."""
 
     part: int
@@ -66,7 +66,17 @@ class LoopNode:
 
     @cached_property
     def accesses(self) -> tuple[MemoryAccess, ...]:
+        if not self.own and len(self.children) == 1:
+            return self.children[0].accesses
         return tuple(dict.fromkeys((*self.own, *(a for child in self.children for a in child.accesses))))
+
+    @cached_property
+    def reached(self) -> list[tuple[list[MemoryAccess], list[tuple[int, int]]]]:
+        """Accesses that move alike over a buffer, and the steps in which they do."""
+        groups: dict[tuple[Buffer, tuple[object, ...]], list[MemoryAccess]] = {}
+        for access in self.accesses:
+            groups.setdefault((access.buffer, access.offset.terms), []).append(access)
+        return [(group, steps(group[0].offset, self.vars)) for group in groups.values()]
 
     @cached_property
     def vars(self) -> frozenset[Var]:
@@ -140,8 +150,7 @@ def _values(atom: Var | Quotient | Remainder | Indirect, moving: frozenset[Var])
     return int(min(atom.by, span + 1))
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """Who fetches: the part of the nest, the buffer, whether it is written, whether lines are used in small pieces, and
     whether they are written element by element."""
 
@@ -160,8 +169,7 @@ SHORT_RUN = 4  # lines: a shorter stream ends before the prefetcher has detected
 FAR_TOO_MANY = 4  # times what a level holds: nothing stays, wherever it lies
 
 
-@dataclass(frozen=True)
-class _Touched:
+class _Touched(NamedTuple):
     lines: float
     crowded: float  # the share of the sets that it can reach which it fills
     span: int
@@ -170,11 +178,15 @@ class _Touched:
 
 def touched(offset: Index, buffer: Buffer, moving: frozenset[Var], level: MemoryLevel) -> _Touched:
     """Lines that an access reaches while some variables move."""
+    return _touched_in(steps(offset, moving), buffer, level)
+
+
+def _touched_in(strides: Sequence[tuple[int, int]], buffer: Buffer, level: MemoryLevel) -> _Touched:
     size = SIZES[buffer.dtype]
     line = max(1, level.line // size)
     run, count, span = 1, 1, 1
     far: list[tuple[int, int]] = []
-    for stride, number in steps(offset, moving):
+    for stride, number in strides:
         span += stride * (number - 1)
         if stride <= run + line - 1:
             run += stride * (number - 1)
@@ -314,12 +326,10 @@ class Traffic:
         return known
 
     def _measure(self, node: LoopNode) -> tuple[Lines, float]:
-        groups: dict[tuple[Buffer, tuple[object, ...]], list[MemoryAccess]] = {}
-        for access in node.accesses:
-            groups.setdefault((access.buffer, access.offset.terms), []).append(access)
         by_buffer: dict[Buffer, list[tuple[_Touched, list[MemoryAccess]]]] = {}
-        for (buffer, _), group in groups.items():
-            one = touched(group[0].offset, buffer, node.vars, self.level)
+        for group, strides in node.reached:
+            buffer = group[0].buffer
+            one = _touched_in(strides, buffer, self.level)
             by_buffer.setdefault(buffer, []).append((one, group))
         found: Lines = {}
         sizes = [self._union(buffer, several, node.vars, found) for buffer, several in by_buffer.items()]

@@ -28,7 +28,7 @@ Bounds = tuple[Extent, Extent]
 
 
 class Var(NamedTuple):
-    """A loop variable, 0 ≤ value < extent."""
+    """A loop variable, 0 ≤ value < extent. Tables are full of them: a tuple's hash needs no Python code."""
 
     name: str
     extent: Extent
@@ -102,12 +102,12 @@ Atom = Union[Var, Quotient, Remainder, Indirect]
 class Index:
     """const + Σ coefficient·atom; no atom twice, no zero coefficient, atoms in a fixed order."""
 
-    terms: tuple[tuple[Atom, Extent], ...] = ()
-    const: Extent = 0
+    terms: tuple[tuple[Atom, Extent], ...]
+    const: Extent
 
     def __init__(self, terms: tuple[tuple[Atom, Extent], ...] = (), const: Extent = 0) -> None:
-        held = self.__dict__
-        held["terms"], held["const"] = terms, const
+        made = self.__dict__  # a frozen dataclass takes twice as long to set two fields, and most of loops are indices
+        made["terms"], made["const"] = terms, const
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -258,11 +258,11 @@ class Index:
         left = []
         for term in self.terms:
             atom, factor = term
-            if not isinstance(atom, Var):
+            if type(atom) is not Var:
                 known = {v: Index(const=n) for v in self.vars if isinstance(n := values.get(v), int)}
                 return self.substitute(known) if known else self
             value = values.get(atom)
-            if isinstance(value, int):
+            if type(value) is int:
                 const += factor * value
             else:
                 left.append(term)

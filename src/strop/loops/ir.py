@@ -161,6 +161,11 @@ class Load:
         return flatten(self.index, self.buffer.shape)
 
     @cached_property
+    def is_indirect(self) -> bool:
+        """Whether its place, or whether it is read at all, depends on data."""
+        return any(i.is_data for i in self.index) or any(g.index.is_data for g in self.guards)
+
+    @cached_property
     def _hash(self) -> int:
         return hash((self.buffer, self.index, self.guards, self.other, self.prefetch))
 
@@ -239,13 +244,8 @@ _INFIX = {
 
 #: reduction → (the pointwise function that combines, the value to start from by kind of dtype)
 REDUCTIONS: Mapping[str, str] = {
-    "sum": "add",
-    "prod": "mul",
-    "max": "maximum",
-    "min": "minimum",
-    "any": "or",
-    "all": "and",
-}
+    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "or", "all": "and",
+}  # fmt: skip
 
 
 def neutral(reduce: str, dtype: str) -> float | int | bool:
@@ -292,6 +292,11 @@ class Store:
     @cached_property
     def offset(self) -> Index:
         return flatten(self.index, self.target.shape)
+
+    @cached_property
+    def moving(self) -> frozenset[Var]:
+        """The variables that its place depends on."""
+        return frozenset().union(*(i.vars for i in self.index))
 
     @cached_property
     def loads(self) -> tuple[Load, ...]:

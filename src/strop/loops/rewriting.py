@@ -13,7 +13,7 @@ from strop.loops.ir import Apply, Buffer, Expr, Guard, Load, Nest, Number, Store
 def replace_loads(expr: Expr, change: Callable[[Load], Expr]) -> Expr:
     """The expression with every load replaced (loads inside data-dependent indices too)."""
     if isinstance(expr, Load):
-        if any(part.is_data for part in expr.index) or any(g.index.is_data for g in expr.guards):
+        if expr.is_indirect:
             index = tuple(_replace_in_index(i, change) for i in expr.index)
             guards = tuple(Guard(_replace_in_index(g.index, change), g.extent) for g in expr.guards)
             return change(changed(expr, index=index, guards=guards))

@@ -28,6 +28,7 @@ from torch._inductor import config as inductor_config
 from torch.fx import GraphModule
 
 from strop.core.extensions import registry
+from strop.core.garbage import undisturbed
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
@@ -102,7 +103,11 @@ class Backend:
             write_bags_out(graph_module)
         name_draws(graph_module)
         whole = nullcontext() if trained else keeping_composites()
-        with whole, inductor_config.patch(fallback_random=True):  # or else torch drops draws that nobody uses
+        with (
+            undisturbed(),
+            whole,
+            inductor_config.patch(fallback_random=True),
+        ):  # or else torch drops draws that nobody uses
             compiled = through(graph_module, example_inputs)
         self.joint = training.joint
         return graph_module.forward if pieces and all(piece.left for piece in pieces) else compiled

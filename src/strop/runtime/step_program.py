@@ -22,6 +22,7 @@ from strop.driver.artifact import Artifact
 from strop.driver.pipeline import target_for
 from strop.graph.ir import Graph, Handover, Node
 from strop.graph.joint import Half as Half
+from strop.graph.passes.wide_convolutions import in_parts
 from strop.runtime.frames import BoundTensors
 from strop.runtime.packed import PackedStore, Sharing, dense
 from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
@@ -29,6 +30,9 @@ from strop.runtime.specializations import RunnableProgram
 from strop.runtime.step_memory import ForwardCall, StepBlock, StepMemory
 from strop.schedule.operand_packing import FEWEST_SHARING
 from strop.target.description import Target
+
+#: times L2: a convolution of small images takes a weight that is larger in parts
+LARGEST_WEIGHT = 4
 
 
 def build_step(
@@ -63,8 +67,10 @@ class StepGraph:
 
 
 def step_graph(half: Half, graph: Graph, weights: Sequence[int], target: Target) -> StepGraph:
-    """Half of a step as it is compiled: some weights are parameters, and backward computes the last gradients first."""
+    """Half of a step as it is compiled: some weights are parameters, those of some convolutions are read in parts, and
+    backward computes the last gradients first."""
     graph = graph if graph.handover is not None else replace(graph, handover=Handover())
+    graph = in_parts(graph, [graph.inputs[place] for place in weights], LARGEST_WEIGHT * target.l2)
     packed = worth_packing(graph, weights, target)
     ordered = last_first(graph) if half == "backward" else graph
     return StepGraph(with_params(ordered, packed), tuple(packed), half == "backward", _sources(graph))
@@ -206,9 +212,10 @@ def last_first(graph: Graph) -> Graph:
 def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[int]:
     """The weights that a program packs at every call.
 
-    Products read a weight as it is, and pack it panel by panel where that pays (`schedule/operand_packing.py`), but for
-    those of a few rows that read across its rows (`linear`). Pointwise convolutions of a backward read it as it is too,
-    unless it is far larger than L2. A large vocabulary's is turned for its loss some words at a time.
+    Embeddings and products read a weight as it is, and products pack it panel by panel where that pays
+    (`schedule/operand_packing.py`), but for those of a few rows that read across its rows (`linear`). Pointwise
+    convolutions of a backward read it as it is too, unless it is far larger than L2. A large vocabulary's is turned for
+    its loss some words at a time.
     """
     found = []
     for place in weights:
@@ -222,6 +229,8 @@ def worth_packing(graph: Graph, weights: Sequence[int], target: Target) -> list[
 
 
 def _reads_rows(user: Node, weight: Node, target: Target) -> bool:
+    if user.op == "embedding":
+        return user.inputs[0] is weight
     if user.inputs[0] is weight or len(user.inputs) < 2 or user.inputs[1] is not weight:
         return False
     if user.op == "conv":

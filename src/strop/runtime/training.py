@@ -20,6 +20,7 @@ from torch._guards import TracingContext
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
+from strop.core.garbage import undisturbed
 from strop.core.passes import Pass
 from strop.core.problem import Problem
 from strop.driver.pipeline import target_for
@@ -61,7 +62,12 @@ _aten = torch.ops.aten
 #: problems with what the caller asked for: passes, budgets
 _OF_THE_CALLER = ("STR301", "STR302", "STR308")
 #: operators whose parts are worth keeping or computing again by themselves, as their own writing in others
-TAKEN_APART = (_aten._native_batch_norm_legit_functional.default, _aten.native_batch_norm_backward.default)
+TAKEN_APART = (
+    _aten._native_batch_norm_legit_functional.default,
+    _aten.native_batch_norm_backward.default,
+    _aten.threshold_backward.default,  # which elements a ReLU lets through is a quarter of what it was given
+    _aten.hardtanh_backward.default,
+)
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
@@ -144,7 +150,8 @@ class TrainingGraphs:
 
     def _compiled(self, piece: TrainingPiece, example_inputs: Sequence[Any]) -> Boxed:
         if not piece.symbolic:
-            piece.prepare(example_inputs)
+            with undisturbed():
+                piece.prepare(example_inputs)
         return piece.boxed()
 
 

@@ -165,18 +165,36 @@ class _LayoutSearch:
         return {b: chosen.get(b, StoredLayouts(LAST)) for b in self.wanted}
 
     def _together(self) -> dict[Buffer, StoredLayouts]:
+        prices_of = [self.prices(nest, sides) for _, nest, sides in self.nests]
+        open_ones = self._open(prices_of)
         tables = []
         for buffer in self.wanted:
-            if buffer in self.free:
+            if buffer in open_ones:
                 costs = [0.0, 0.0, self.copying(buffer, LAST, BLOCKS), self.copying(buffer, BLOCKS, LAST)]
                 costs = [
                     c if self.pinned.get(buffer, s.written) == s.written else np.inf for c, s in zip(costs, STATES)
                 ]
                 tables.append(Table((buffer,), np.array(costs)))
-        for _, nest, sides in self.nests:
-            tables += self._tables(sides, self.prices(nest, sides))
-        found = cheapest({b: len(STATES) for b in self.wanted if b in self.free}, tables)
+        for (_, _, sides), prices in zip(self.nests, prices_of):
+            if not open_ones.isdisjoint(sides.touched):
+                tables += self._tables(sides, prices)
+        found = cheapest({b: len(STATES) for b in self.wanted if b in open_ones}, tables)
         return {b: STATES[s] for b, s in found.items()}
+
+    def _open(self, prices_of: Sequence[Prices]) -> set[Buffer]:
+        """The tensors of which something depends on how they lie: channels last is best for all others, as each nest
+        of those that they meet in, directly or through others, takes longer in every other way."""
+        if self.pinned:
+            return set(self.free)
+        some: set[Buffer] = set()
+        for (_, _, sides), prices in zip(self.nests, prices_of):
+            if any(cost <= prices[LAST, LAST] for pair, cost in prices.items() if pair != (LAST, LAST)):
+                some |= set(sides.touched)
+        left = [set(sides.touched) for _, _, sides in self.nests]
+        while met := [touched for touched in left if not some.isdisjoint(touched)]:
+            some.update(*met)
+            left = [touched for touched in left if touched not in met]
+        return some
 
     def _tables(self, sides: _Tensors, prices: Prices) -> list[Table[Buffer]]:
         """What each combination of the states of a nest's tensors costs; many tensors lie all alike."""

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from strop.core.extents import Extent
 from strop.core.passes import VERIFIERS, Level, Pass, Verdict, no, yes
 from strop.core.problem import Problem
 from strop.core.values import cached_property
-from strop.loops.ir import Buffer, Nest
+from strop.loops.calls import Call
+from strop.loops.ir import Buffer, Nest, Store
 
 ALIGNMENT = 64
 #: vectors may be read whole past the last element of a tensor; nothing of it is used
@@ -62,6 +64,10 @@ class Borders:
         return {**self.given, **{buffer: at for buffer, at in self.returned.items() if at is not None}}
 
 
+#: a tensor that has its place: the first and the last step that touches it, where it starts and ends, and which it is
+Resident = tuple[int, int, int, int, Buffer]
+
+
 @dataclass(frozen=True)
 class Lifetimes:
     """The tensors of a space by the first and the last step that touches each, and where some of them lie."""
@@ -94,7 +100,20 @@ class Lifetimes:
 
     def replaces(self, a: Buffer, b: Buffer) -> bool:
         """Whether one of two tensors takes the place of the other in the step in which they meet."""
-        return b in self.replacing.get(a, ()) or a in self.replacing.get(b, ())
+        return b in self.shared.get(a, ())
+
+    @cached_property
+    def shared(self) -> Mapping[Buffer, set[Buffer]]:
+        """For each tensor those whose place it takes, and those that take its place."""
+        found: dict[Buffer, set[Buffer]] = {}
+        for buffer, others in self.replacing.items():
+            for other in others:
+                found.setdefault(buffer, set()).add(other)
+                found.setdefault(other, set()).add(buffer)
+        return found
+
+    def resident(self, buffer: Buffer, at: int) -> Resident:
+        return self.first[buffer], self.last[buffer], at, at + room(buffer), buffer
 
     @cached_property
     def named(self) -> Mapping[str, Buffer]:
@@ -143,7 +162,7 @@ class Place(Pass):
         """For each tensor its own place, and the lowest that is free while it is alive."""
         for buffer in ir.first:
             others = [b for b in ir.first if b != buffer and b.name in ir.offsets]
-            yield cls(buffer.name, _lowest(buffer, [(b, ir.offsets[b.name]) for b in others], ir))
+            yield cls(buffer.name, _lowest(buffer, [ir.resident(b, ir.offsets[b.name]) for b in others], ir))
 
 
 def verify_places(lifetimes: Lifetimes, step: str) -> None:
@@ -157,18 +176,18 @@ def verify_places(lifetimes: Lifetimes, step: str) -> None:
 VERIFIERS[Lifetimes] = verify_places
 
 
-def _lowest(buffer: Buffer, placed: Iterable[tuple[Buffer, int]], lifetimes: Lifetimes) -> int:
+def _lowest(buffer: Buffer, placed: Iterable[Resident], lifetimes: Lifetimes) -> int:
     """The lowest offset at which a tensor overlaps none that is alive at the same time, or that of one whose place it
     takes, or that takes its place."""
-    met = [(at, at + room(other), other) for other, at in placed if lifetimes.meet(buffer, other)]
-    for at, end, other in met:
+    made, dies, size = lifetimes.first[buffer], lifetimes.last[buffer], room(buffer)
+    met = [(start, end, other) for first, last, start, end, other in placed if first <= dies and made <= last]
+    for at, end, other in met if buffer in lifetimes.shared else ():
         apart = (stop <= at or end <= start or one is other for start, stop, one in met)
         if lifetimes.replaces(buffer, other) and all(apart):
             return at
-    conflicts = sorted((start, end) for start, end, _ in met)
     offset = 0
-    for start, end in conflicts:
-        if offset + room(buffer) <= start:
+    for start, end in sorted((start, end) for start, end, _ in met):
+        if offset + size <= start:
             break
         offset = max(offset, end)
     return offset
@@ -196,31 +215,74 @@ def _by_size_and_age(lifetimes: Lifetimes) -> list[Buffer]:
 def _placed(lifetimes: Lifetimes, order: Iterable[Buffer]) -> list[tuple[Buffer, int]]:
     """Each tensor in turn at the lowest place that is free for it."""
     fixed = lifetimes.borders.fixed
-    placed = list(fixed.items())
+    placed = [lifetimes.resident(buffer, at) for buffer, at in fixed.items()]
     for buffer in order:
         if buffer not in fixed:
-            placed.append((buffer, _lowest(buffer, placed, lifetimes)))
-    return placed
+            placed.append(lifetimes.resident(buffer, _lowest(buffer, placed, lifetimes)))
+    return [(buffer, start) for _, _, start, _, buffer in placed]
 
 
 def _end(placed: Iterable[tuple[Buffer, int]]) -> int:
     return max((at + room(buffer) for buffer, at in placed), default=0)
 
 
-def replaceable(nest: Nest) -> Iterator[tuple[Buffer, Buffer]]:
-    """Pairs of a tensor that a nest computes and one that it reads at the same places only, each element once and
-    before it writes the other."""
-    if len(nest.stores) != 1:
+def replaceable(call: Call) -> Iterator[tuple[Buffer, Buffer]]:
+    """Pairs of a tensor that a call computes and one that it reads at the same places only, each element for the last
+    time before it writes the other there."""
+    found = dict.fromkeys((*_element_by_element(call.source), *_finished(call.nest, call.actual)))
+    yield from found
+
+
+def _element_by_element(nest: Nest) -> Iterator[tuple[Buffer, Buffer]]:
+    """Those of a nest whose statements follow each other in every step: it may read the element for all of them up to
+    the one that writes, whatever order the steps have in its schedule."""
+    body = [item for item in nest.body if isinstance(item, Store)]
+    if len(body) < len(nest.body) or any(loop.kind != "parallel" for loop in nest.loops):
         return
-    (store,) = nest.stores
-    target = store.target
-    plain = store.reduce is None and not store.guards and nest.iterations == target.size
-    if not plain or any(loop.kind != "parallel" for loop in nest.all_loops):
+    for position, store in enumerate(body):
+        target = store.target
+        alone = [one.target for one in body].count(target) == 1 and target not in nest.scratch
+        if not alone or store.reduce is not None or store.guards or nest.iterations != target.size:
+            continue
+        later = {load.buffer for one in body[position + 1 :] for load in one.loads}
+        for source in dict.fromkeys(load.buffer for store in body for load in store.loads):
+            reads = [load for one in body for load in one.loads if load.buffer == source]
+            if _alike(source, target) and source not in later and {r.offset for r in reads} == {store.offset}:
+                yield target, source
+
+
+def _finished(nest: Nest, actual: Mapping[Buffer, Buffer]) -> Iterator[tuple[Buffer, Buffer]]:
+    """Those of a scheduled nest that reads the element in the statement alone that writes it, once for each of them:
+    what is done to a sum when it is there."""
+    written: dict[Buffer, list[tuple[Store, Extent]]] = {}
+    if any(loop.kind == "sequential" for loop in nest.all_loops):
         return
-    for source in dict.fromkeys(load.buffer for load in store.loads):
-        reads = [load for load in store.loads if load.buffer == source]
-        if source.dtype == target.dtype and source.size == target.size and {r.offset for r in reads} == {store.offset}:
-            yield target, source
+    for store, times in _with_iterations(nest, 1):
+        if store.target in actual:
+            written.setdefault(store.target, []).append((store, times))
+    for target, stores in written.items():
+        if sum(times for _, times in stores) != target.size or any(s.reduce or s.guards for s, _ in stores):
+            continue
+        places = {id(store): store.offset for store, _ in stores}
+        for source in dict.fromkeys(load.buffer for store, _ in stores for load in store.loads):
+            reads = [(id(s), load) for s in nest.stores for load in s.loads if load.buffer == source]
+            there = all(places.get(at) == load.offset and not load.guards for at, load in reads)
+            if source in actual and _alike(source, target) and there:
+                yield actual[target], actual[source]
+
+
+def _with_iterations(nest: Nest, times: Extent) -> Iterator[tuple[Store, Extent]]:
+    """The statements of a nest, and how often each is done."""
+    times = times * nest.iterations
+    for item in nest.body:
+        if isinstance(item, Nest):
+            yield from _with_iterations(item, times)
+        else:
+            yield item, times
+
+
+def _alike(a: Buffer, b: Buffer) -> bool:
+    return a != b and a.dtype == b.dtype and a.size == b.size
 
 
 def arena_of(steps: Sequence[Iterable[Buffer]], space: str = "arena") -> Arena:

@@ -12,7 +12,7 @@ that replaying its history on the captured graph makes the same code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -196,7 +196,7 @@ class Program:
         """For each tensor those in whose places it may be computed, which are read for the last time for it."""
         found: dict[Buffer, frozenset[Buffer]] = {}
         for position, step in enumerate(grouped(*self.ordered)):
-            for target, source in replaceable(step.source) if isinstance(step, Call) else ():
+            for target, source in _in_place(step):
                 if lifetimes.first.get(target) == position == lifetimes.last.get(source):
                     found[target] = found.get(target, frozenset()) | {source}
         return found
@@ -357,6 +357,20 @@ _DERIVED: Mapping[str, frozenset[str]] = {
     "lifetimes": frozenset(("lowered", "schedules", "windows", "places")),
     "plan": frozenset(("choices", "lowered", "schedules", "windows", "places")),
 }
+
+
+def _in_place(step: PlannedStep | InterleavedCalls) -> Iterator[tuple[Buffer, Buffer]]:
+    """Pairs of a tensor and one whose place it may take in a step; of calls that take turns, the last computes each of
+    its elements once, and no other may touch them."""
+    if isinstance(step, LibraryCall):
+        return
+    if isinstance(step, Call):
+        yield from replaceable(step)
+        return
+    others = {buffer for call in step.calls[:-1] for buffer in call.touched}
+    for target, source in replaceable(step.calls[-1]):
+        if target not in others and source not in others:
+            yield target, source
 
 
 def _applied(ir: Any, passes: Sequence[Pass], check: bool, verify: Any) -> Any:

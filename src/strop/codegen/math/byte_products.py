@@ -107,6 +107,6 @@ def _split(frame: Frame, x: str, lanes: int, signed: bool) -> tuple[str, str]:
                 code.let(f"and {kind} {pairs}, splat (i16 255)"),
                 code.let(f"lshr {kind} {pairs}, splat (i16 8)"),
             )
-        found = frame.scope.values[key] = f"{even} {odd}"
+        found = frame.keep(key, f"{even} {odd}")
     even, odd = found.split()
     return even, odd
