@@ -92,8 +92,9 @@ def _undone(model: nn.Module) -> Iterator[None]:
     finally:
         torch.set_rng_state(generator)
         for held, before in (*attributes, *registered):
-            held.clear()
-            held.update(before)
+            if held.keys() != before.keys() or any(held[name] is not before[name] for name in before):
+                held.clear()
+                held.update(before)
         with torch.no_grad():
             for buffer, content in contents.items():
                 buffer.copy_(content)

@@ -17,7 +17,16 @@ from typing import Any, ClassVar
 _REAL = ("tensorflow", "numpy")
 
 
-class _Nothing(type):
+class _Operators:
+    """Whatever is computed with a stand-in is one."""
+
+    def __add__(self, other: Any) -> Any:
+        return StandIn()
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = __or__ = __add__
+
+
+class _Nothing(_Operators, type):
     """Takes every attribute, call, base class and decorator."""
 
     def __getattr__(cls, name: str) -> Any:
@@ -29,7 +38,7 @@ class _Nothing(type):
         return iter(())
 
 
-class StandIn(metaclass=_Nothing):
+class StandIn(_Operators, metaclass=_Nothing):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
@@ -41,11 +50,6 @@ class StandIn(metaclass=_Nothing):
 
     def __getitem__(self, key: Any) -> Any:
         return StandIn()
-
-    def __add__(self, other: Any) -> Any:
-        return StandIn()
-
-    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = __or__ = __add__
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -129,5 +133,5 @@ def standing_in(folder: Path) -> Iterator[None]:
         sys.meta_path.remove(protocols)
         sys.path[:] = path
         for name in set(sys.modules) - before:
-            if name.partition(".")[0] in own:
+            if name.partition(".")[0] in own or isinstance(sys.modules[name], _Module):
                 del sys.modules[name]
