@@ -142,3 +142,10 @@ def test_a_network_of_transposed_convolutions_gains_nothing_by_it(tmp_path: Path
     made = f"net = nn.Sequential(nn.Conv2d(3, 8, 1), {layers})\n"
     assert LINE not in _fixed(tmp_path, made + TRAIN)
     assert LINE in _fixed(tmp_path, made.replace("ConvTranspose2d", "Conv2d") + TRAIN)
+
+
+@pytest.mark.parametrize("base", ["nn.Sequential", "stranger.Net", "nn.Module"])
+def test_a_model_whose_class_has_no_forward_of_its_own_is_weighed_by_its_call(tmp_path: Path, base: str) -> None:
+    made = f"import stranger\n\nclass Net({base}):\n    pass\n\nnet = Net(nn.Conv2d(3, 8, 3))\n"
+    assert LINE not in _fixed(tmp_path, made + TRAIN)
+    assert LINE not in _fixed(tmp_path, made + RUN)

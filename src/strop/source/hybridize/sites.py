@@ -285,9 +285,8 @@ def call_estimate(program: Program, models: list[Object], target: str) -> Estima
     """What a call of the model costs; None when nothing calls it again and again."""
     for obj in models:
         for event in hot_calls(program, obj):
-            if isinstance(obj.cls, Class):
-                return estimate(program, forwards_of(program, obj.cls)[0], target)
-            return event_estimate(program, event, target)
+            forwards = forwards_of(program, obj.cls) if isinstance(obj.cls, Class) else []
+            return estimate(program, forwards[0], target) if forwards else event_estimate(program, event, target)
     return None
 
 

@@ -93,6 +93,7 @@ _NOTHING: frozenset[Region] = frozenset()
 class _KnownWorth:
     def __init__(self) -> None:
         self.estimates: dict[tuple[Code, str, frozenset[Region], Code | None], Estimate] = {}
+        self.masks: dict[Code, int] = {}
         self.loops: dict[Code, list[tuple[ast.AST, int, int]]] = {}
 
 
@@ -135,10 +136,13 @@ def estimate(
 
 def leads_to(program: Program, code: Code, inner: Code) -> bool:
     """Whether a call of one function may come to a call of the other."""
-    graph = program.graph_of_calls()
-    mask = sum(1 << graph.index[node] for node in inner.nodes.values() if node in graph.index)
-    inside = [node for node in code.nodes.values() if node in graph.index]
-    return any(graph.reach[graph.component[graph.index[node]]] & mask for node in inside)
+    graph, masks = program.graph_of_calls(), _of(program).masks
+    if inner not in masks:
+        masks[inner] = sum(1 << graph.index[node] for node in inner.nodes.values() if node in graph.index)
+    mask = masks[inner]
+    return any(
+        graph.reach[graph.component[graph.index[node]]] & mask for node in code.nodes.values() if node in graph.index
+    )
 
 
 def _is_left_out(place: Place, left_out: frozenset[Region]) -> bool:
