@@ -50,25 +50,41 @@ def schedule(nest: Nest, target: Target, threads: int, pack: bool = True, *, cas
 
 def _pointwise(recipe: ScheduleBuilder) -> None:
     nest = recipe.nest
-    if not nest.loops or any(loop.kind != "parallel" for loop in nest.loops):
+    if not nest.loops:
+        return
+    if any(loop.kind != "parallel" for loop in nest.loops):
+        if _writes_rows(nest):
+            _lanes_along(recipe, nest.loops[-1])
         return
     _sort_by_stride(recipe)
     fuse_all(recipe)
-    lanes = recipe.target.lanes("f32")
     inner = recipe.nest.loops[-1]
-    if schedule_transpose(recipe) or not _vectorisable(recipe.nest, inner):
-        parallelise_outer(recipe, nest)
-        return
-    by, name = lanes * (1 if heavy(nest) else 4), inner.name
+    if not schedule_transpose(recipe) and _vectorisable(recipe.nest, inner):
+        name = _lanes_along(recipe, inner)
+        if nest.scratch:
+            recipe.do(Sink(recipe.name, (name,)))
+    parallelise_outer(recipe, nest)
+
+
+def _lanes_along(recipe: ScheduleBuilder, inner: Loop) -> str:
+    """The innermost loop by vectors, some of them at a time where an element takes little; the loop of their lanes."""
+    lanes = recipe.target.lanes("f32")
+    by, name = lanes * (1 if heavy(recipe.nest) else 4), inner.name
     if inner.extent > by:
         while by > lanes and inner.extent % by:
             by -= lanes
         recipe.do(Split(recipe.name, name, by, tail="rest"))
         name = f"{name}.i"
     recipe.do(Vectorise(recipe.name, name))
-    if nest.scratch:
-        recipe.do(Sink(recipe.name, (name,)))
-    parallelise_outer(recipe, nest)
+    return name
+
+
+def _writes_rows(nest: Nest) -> bool:
+    """Whether a walk writes row after row, some of them perhaps twice: what is in one row is apart."""
+    inner = nest.loops[-1]
+    if inner.kind != "parallel" or not _vectorisable(nest, inner):
+        return False
+    return all(store.offset.coefficient(inner.var) == 1 for store in nest.stores if store.target not in nest.scratch)
 
 
 def _sort_by_stride(recipe: ScheduleBuilder) -> None:
