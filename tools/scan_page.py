@@ -168,9 +168,10 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         did not change is not looked at again (`--no-cache` looks anyway).
 
         How fast a cold scan is depends on how much calls what: packages in which everything calls everything are the
-        slowest. By processor time of one core of a Xeon at 2.1 GHz (Emerald Rapids) that others kept busy: e3nn 2,328
-        lines a second, imagen-pytorch 1,540; most others 2,500 to 6,000. On a Zen 5 the earlier code did 3,185 and
-        2,835 of these two.
+        slowest. By processor time of one core of a Zen 5 that others kept busy: imagen-pytorch 2,692 lines a second
+        (by the code of before, beside it: 2,189), torchdyn 2,909 (2,533), transfusion-pytorch 3,525 (2,914), e3nn 4,254
+        (1,954), tsai 5,624 (5,181), compressai 6,268 (400), vit-pytorch 6,673 (5,148); most others 4,000 to 8,000. With
+        one other process beside it, imagen-pytorch came to 3,540.
         """,
         "## Verification",
         """
