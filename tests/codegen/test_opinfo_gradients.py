@@ -33,6 +33,44 @@ OPERATORS = (
     "nn.functional.softplus", "pow", "prod", "scatter_add", "sigmoid", "softmax", "sqrt", "std", "sum", "tanh", "var",
     "where",
 )  # fmt: skip
+#: what else has native gradients; slow, for their number. Not asin and atanh, whose derivatives lose digits near 1 in eager
+#: and not here
+RARER = (
+    "H", "T", "__getitem__", "__radd__", "__rdiv__", "__rmatmul__", "__rmod__", "__rmul__", "__rpow__", "__rsub__",
+    "abs", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmv", "addr", "amin", "aminmax", "as_strided",
+    "asinh", "atan", "atan2", "baddbmm", "block_diag", "broadcast_to", "ceil", "chunk", "clamp_max", "clamp_min",
+    "clone", "column_stack", "constant_pad_nd", "contiguous", "copysign", "cos", "cosh", "cross", "cumprod",
+    "cumulative_trapezoid", "deg2rad", "diag", "diag_embed", "diagonal", "diagonal_scatter", "diff", "dist",
+    "div.floor_rounding", "div.trunc_rounding", "dot", "einsum", "erf", "erfc", "exp2", "expand", "expm1", "fill",
+    "flatten", "flip", "float_power", "fmax", "fmin", "fmod", "frac", "hstack", "hypot", "index_copy", "index_fill",
+    "inner", "kron", "ldexp", "lerp", "linalg.matrix_norm", "linalg.multi_dot", "linalg.norm", "linalg.vecdot",
+    "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logit", "masked.logsumexp", "masked.mean",
+    "masked.softmax", "masked.sum", "masked.var", "masked_fill", "max.binary", "max.reduction_no_dim", "maximum",
+    "meshgrid.variadic_tensors", "min.binary", "min.reduction_no_dim", "min.reduction_with_dim", "minimum",
+    "movedim", "mv", "nan_to_num", "nanmean", "nansum", "narrow", "native_layer_norm", "neg",
+    "nn.functional.adaptive_avg_pool1d", "nn.functional.avg_pool1d", "nn.functional.binary_cross_entropy",
+    "nn.functional.celu", "nn.functional.channel_shuffle", "nn.functional.conv3d", "nn.functional.conv_transpose1d",
+    "nn.functional.conv_transpose3d", "nn.functional.cosine_embedding_loss", "nn.functional.cosine_similarity",
+    "nn.functional.elu", "nn.functional.glu", "nn.functional.hardsigmoid", "nn.functional.hardtanh",
+    "nn.functional.hinge_embedding_loss", "nn.functional.huber_loss", "nn.functional.instance_norm",
+    "nn.functional.interpolate.area", "nn.functional.interpolate.linear", "nn.functional.kl_div",
+    "nn.functional.l1_loss", "nn.functional.leaky_relu", "nn.functional.local_response_norm",
+    "nn.functional.logsigmoid", "nn.functional.margin_ranking_loss", "nn.functional.max_pool1d",
+    "nn.functional.max_pool3d", "nn.functional.max_unpool2d", "nn.functional.mish",
+    "nn.functional.multilabel_soft_margin_loss", "nn.functional.normalize", "nn.functional.pad.circular",
+    "nn.functional.pad.constant", "nn.functional.pad.reflect", "nn.functional.pairwise_distance",
+    "nn.functional.pixel_shuffle", "nn.functional.pixel_unshuffle", "nn.functional.poisson_nll_loss",
+    "nn.functional.prelu", "nn.functional.relu6", "nn.functional.selu", "nn.functional.smooth_l1_loss",
+    "nn.functional.soft_margin_loss", "nn.functional.softmin", "nn.functional.softsign", "nn.functional.tanhshrink",
+    "nn.functional.threshold", "nn.functional.triplet_margin_loss", "nn.functional.unfold", "norm", "norm.fro",
+    "norm.inf", "outer", "permute", "positive", "quantile", "rad2deg", "reciprocal", "remainder", "renorm",
+    "repeat", "repeat_interleave", "reshape", "roll", "rot90", "round", "rsqrt", "rsub", "scatter",
+    "scatter_reduce.amax", "scatter_reduce.mean", "scatter_reduce.sum", "select", "select_scatter", "sgn", "sign",
+    "sin", "sinc", "sinh", "slice", "slice_scatter", "sort", "special.entr", "special.ndtr", "special.xlog1py",
+    "split", "square", "squeeze", "stack", "std.unbiased", "std_mean", "sub", "take_along_dim", "tan",
+    "tensor_split", "tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "triu", "true_divide", "trunc",
+    "unbind", "unflatten", "unfold", "unsqueeze", "var.unbiased", "var_mean", "vdot", "view", "vstack", "xlogy",
+)  # fmt: skip
 
 
 def gradient(sample: opinfo.Sample) -> opinfo.Sample:
@@ -53,7 +91,7 @@ def gradient(sample: opinfo.Sample) -> opinfo.Sample:
     return replace(sample, function=function)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", [*OPERATORS, *(pytest.param(name, marks=pytest.mark.slow) for name in RARER)])
 def test_gradients_equal_eager(name: str, tally) -> None:
     info = opinfo.operators()[name]
     chosen = [gradient(one) for one in opinfo.samples(info, "f32", MOST, gradients=True)]
