@@ -34,7 +34,8 @@ class MemoryLevel:
     full: float = 1.5  # the share from which nothing stays
 
 
-class MemoryAccess(NamedTuple):
+@dataclass(frozen=True)
+class MemoryAccess:
     """One read or write of a statement, and the part of the nest (a tile) that it belongs to."""
 
     part: int
