@@ -44,13 +44,6 @@ class MemoryAccess:
     writes: bool
     small: bool = False  # written element by element
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.part, self.buffer, self.offset, self.writes, self.small))
-
-    def __hash__(self) -> int:
-        return self._hash
-
 
 @dataclass
 class LoopNode:
