@@ -69,6 +69,7 @@ def write(network: str, threads: int, folder: Path) -> list[Path]:
     from strop.runtime.load_model import load
     from strop.runtime.save_model import save
 
+    folder.mkdir(parents=True, exist_ok=True)
     model, path = load(network), place(network, threads, folder)
     if not path.exists():
         save(model.module, model.inputs, model.kwargs, path, [], Options(threads=threads), Journal(), network)

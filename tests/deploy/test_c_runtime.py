@@ -13,6 +13,7 @@ import pytest
 import strop
 from deploy.conftest import MODELS, built, made
 from deploy.test_loaded_model import mutated
+from strop.core.problem import Problem
 from strop.deploy.link import EXTERNALS
 from strop.deploy.model_file import unpack
 from strop.deploy.object_file import RUNTIME, unpack_code
@@ -141,9 +142,9 @@ def test_no_strangers_file_harms_the_parser(saved, tmp_path):
 # ---- linking ---------------------------------------------------------------------------------------------------------
 
 
-def unpacked(path: Path, folder: Path) -> list[Path]:
+def unpacked(path: Path, folder: Path, name: str = "strop") -> list[Path]:
     data = path.read_bytes()
-    return unpack_code(unpack(data, len(data)), data, folder)
+    return unpack_code(unpack(data, len(data)), data, folder, name)
 
 
 def tool(name: str, *arguments: str | Path) -> str:
@@ -175,6 +176,43 @@ def test_code_links_without_text_relocations_and_needs_the_c_library_only(saved,
     program = built(tmp_path, "gcc", "-fPIE", "-pie", "-Wl,-z,text", tmp_path / "linked.c", table, *objects)
     assert "TEXTREL" not in tool("readelf", "-d", program)
     agrees(ran([program, path], tmp_path, name), name)
+
+
+BOTH = """
+#include "strop.h"
+#include <stdio.h>
+extern const strop_code first_linked_code[], second_linked_code[];
+extern const size_t first_linked_count, second_linked_count;
+int main(int count, char **given) {
+    char error[256];
+    strop_model *one = strop_open_linked(given[1], first_linked_code, first_linked_count, error, sizeof error);
+    strop_model *other = strop_open_linked(given[2], second_linked_code, second_linked_count, error, sizeof error);
+    if (count != 3 || !one || !other) return fprintf(stderr, "%s", error), 1;
+    static char in[2][1 << 20], out[2][1 << 20];
+    strop_status status = STROP_OK;
+    for (int i = 0; i < 3; i++) {
+        status |= strop_run(one, (const void *[]){in[0]}, (void *[]){out[0]});
+        status |= strop_run(other, (const void *[]){in[1]}, (void *[]){out[1]});
+    }
+    strop_close(one);
+    strop_close(other);
+    return (int)status;
+}
+"""
+
+
+def test_two_models_link_into_one_program(saved, tmp_path):
+    models = {name: saved(kind, HERE, threads=2) for name, kind in (("first", "products"), ("second", "images"))}
+    made = [file for name, path in models.items() for file in unpacked(path, tmp_path / name, name)]
+    (tmp_path / "both.c").write_text(BOTH)
+    parts = [file for file in made if file.suffix == ".o" or file.name == f"code_{platform.machine()}.c"]
+    program = built(tmp_path, "gcc", tmp_path / "both.c", *parts)
+    subprocess.run([program, *models.values()], check=True, timeout=60)
+
+
+def test_names_that_c_does_not_have_are_refused(saved, tmp_path):
+    with pytest.raises(Problem, match="cannot begin names in C"):
+        unpacked(saved("products", HERE, threads=2), tmp_path, "my-model")
 
 
 def test_a_file_may_be_part_of_the_program(saved, tmp_path):

@@ -264,3 +264,22 @@ def test_no_strangers_file_does_anything_but_load_or_be_refused(saved, tmp_path)
             assert problem.code in ("STR507", "STR508")
             outcomes["refused"] += 1
     assert outcomes["refused"] > 100
+
+
+def run_by_command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "strop", "run", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_the_command_says_what_is_wrong_with_an_input(saved, tmp_path):
+    file, x = saved("table"), made("table")[1].numpy()
+    [name] = [info.name for info in strop.load(file).inputs]
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "far.npy", np.full_like(x, 10**6))
+    outside = run_by_command(file, "--input", tmp_path / "far.npy")
+    assert outside.returncode == 2 and "index is out of range" in outside.stderr and "bug" not in outside.stderr
+    named = f"{name}={tmp_path / 'x.npy'}"
+    twice = run_by_command(file, "--input", named, "--input", named)
+    assert twice.returncode == 2 and f"`{name}` was given before" in twice.stderr
+    other = run_by_command(file, "--input", f"other={tmp_path / 'x.npy'}")
+    assert other.returncode == 2 and f"NAME=FILE names an input: {name}" in " ".join(other.stderr.split())

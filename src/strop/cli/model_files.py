@@ -48,11 +48,18 @@ def run(
 
     model = load(file, verify=verify)
 
-    results = model(**_inputs(model, given))
+    several = len(model.outputs) > 1
+    if output is not None and several and output.suffix != ".npz":
+        raise Problem("STR001", f"--output {output}: the model has {len(model.outputs)} results",
+                      help=f"{output.with_suffix('.npz')} holds them all, by name")  # fmt: skip
+    try:
+        results = model(**_inputs(model, given))
+    except IndexError as error:
+        raise Problem("STR001", f"{error}: an input holds one that its table does not have") from error
     made = results if isinstance(results, tuple) else (results,)
     if output is not None:
         try:
-            if len(made) == 1 and output.suffix != ".npz":
+            if output.suffix != ".npz":
                 np.save(output, made[0])
             else:
                 named: dict[str, Any] = {info.name: array for info, array in zip(model.outputs, made)}
@@ -70,6 +77,9 @@ def run(
 def unpack(
     file: File,
     folder: Annotated[Path, typer.Argument(help="Where to write; it is made if it is not there.")],
+    name: Annotated[
+        str, typer.Option("--name", help="What names in C begin with, so that several models link into one program.")
+    ] = "strop",
     quiet: Quiet = False,
 ) -> None:
     """Write a model file's code as object files, and the C runtime that runs them, for linking into a program."""
@@ -83,7 +93,7 @@ def unpack(
             if not file.stat().st_size:
                 raise not_a_model("it is empty")
             data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-            written = unpack_code(unpack(data, len(data)), data, folder)
+            written = unpack_code(unpack(data, len(data)), data, folder, name)
     except OSError as error:
         raise Problem("STR507", f"{error}", where=str(file)) from error
     if not quiet:
@@ -102,12 +112,15 @@ def _inputs(model: LoadedModel, given: list[str]) -> dict[str, Any]:
         if not has or name not in known:
             path = text
             name = next(free, "")
+        if name in found:
+            raise Problem("STR001", f"--input {text}: `{name}` was given before")
         if not name:
             raise Problem("STR001", f"--input {text}: the model takes {len(known)} inputs: {', '.join(known)}")
         try:
             found[name] = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
-            raise Problem("STR001", f"--input {text}: {error}", help="numpy.save writes such files") from error
+            told = "numpy.save writes such files; NAME=FILE names an input: " + ", ".join(known)
+            raise Problem("STR001", f"--input {text}: {error}", help=told) from error
     return found
 
 

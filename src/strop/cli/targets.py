@@ -40,6 +40,9 @@ def list_targets(context: typer.Context, json: Json = False) -> None:
             target.name, vectors, f"{target.fma_per_cycle:g}", *caches, f"{target.ghz:g}", target.byte_products or "–"
         )
     out.print(table)
+    from strop.target.host import described_host
+
+    out.print(f"this machine is {described_host().name}, which is planned for without --target")
     out.print("strop targets show NAME prints a description with its sources; --target takes a name or a file")
 
 

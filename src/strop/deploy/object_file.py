@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from strop.core.problem import Problem
 from strop.deploy.model_file import ModelTables, StoredProgram, Variant
 
 RUNTIME = Path(__file__).parent / "c"
@@ -26,24 +27,28 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
-def unpack_code(tables: ModelTables, data: Any, folder: Path) -> list[Path]:
-    """Write the object files of every variant, a C table of them for each architecture, and the C runtime."""
+def unpack_code(tables: ModelTables, data: Any, folder: Path, name: str = "strop") -> list[Path]:
+    """Write the object files of every variant, a C table of them for each architecture, and the C runtime. What they
+    define begins with `name`, so that several models can be linked into one program."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise Problem("STR001", f"`{name}` cannot begin names in C", help="letters, digits and _, no digit first")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
 
-    def write(name: str, content: bytes) -> None:
-        (folder / name).write_bytes(content)
-        written.append(folder / name)
+    def write(file: str, content: bytes) -> None:
+        (folder / file).write_bytes(content)
+        written.append(folder / file)
 
     for machine in dict.fromkeys(variant.machine for variant in tables.variants):
         own = [variant for variant in tables.variants if variant.machine == machine]
         for variant in own:
             for i, program in enumerate(variant.programs):
                 code = bytes(data[program.image : program.image + program.image_bytes])
-                write(f"{_prefix(variant)}_{i}.o", object_file(code, program, machine, _symbols(variant, i)))
-        write(f"code_{machine}.c", _table(own).encode())
-    for name in ("strop.h", "strop.c", "example.c", "example.rs"):
-        write(name, (RUNTIME / name).read_bytes())
+                symbols = _symbols(name, variant, i)
+                write(f"{_prefix(name, variant)}_{i}.o", object_file(code, program, machine, symbols))
+        write(f"code_{machine}.c", _table(name, own).encode())
+    for file in ("strop.h", "strop.c", "example.c", "example.rs"):
+        write(file, (RUNTIME / file).read_bytes())
     return written
 
 
@@ -87,16 +92,16 @@ def _elf(machine: int, text: bytes, relocations: bytes, symbols: bytes, names: b
     return header + bytes(body[64:]) + rows
 
 
-def _prefix(variant: Variant) -> str:
-    return "strop_" + re.sub(r"\W", "_", variant.target)
+def _prefix(name: str, variant: Variant) -> str:
+    return f"{name}_" + re.sub(r"\W", "_", variant.target)
 
 
-def _symbols(variant: Variant, i: int) -> dict[str, str]:
-    prefix = f"{_prefix(variant)}_{i}"
+def _symbols(name: str, variant: Variant, i: int) -> dict[str, str]:
+    prefix = f"{_prefix(name, variant)}_{i}"
     return {"entry": f"{prefix}_run", "worker": f"{prefix}_worker", "end_workers": f"{prefix}_end_workers"}
 
 
-def _table(variants: Sequence[Variant]) -> str:
+def _table(name: str, variants: Sequence[Variant]) -> str:
     """C that declares the functions and lists them by target, for `strop_open_linked`."""
     types = {
         "entry": "void {}(void *, void *, void *);",
@@ -107,16 +112,16 @@ def _table(variants: Sequence[Variant]) -> str:
     for variant in variants:
         columns: dict[str, list[str]] = {what: [] for what in types}
         for i, program in enumerate(variant.programs):
-            for what, name in _symbols(variant, i).items():
+            for what, symbol in _symbols(name, variant, i).items():
                 there = what == "entry" or getattr(program, what)
-                columns[what].append(name if there else "NULL")
+                columns[what].append(symbol if there else "NULL")
                 if there:
-                    declared.append(types[what].format(name))
+                    declared.append(types[what].format(symbol))
         lists = ", ".join("{" + ", ".join([*names, "NULL"][:2]) + "}" for names in columns.values())
         rows.append(f'    {{"{variant.target}", {lists}}},')
     return "\n".join([
-        "/* The code of a model file: strop_open_linked(path, strop_linked_code, strop_linked_count, …). */",
+        f"/* The code of a model file: strop_open_linked(path, {name}_linked_code, {name}_linked_count, …). */",
         '#include "strop.h"', "", *declared, "",
-        "const strop_code strop_linked_code[] = {", *rows, "};",
-        f"const size_t strop_linked_count = {len(rows)};", "",
+        f"const strop_code {name}_linked_code[] = {{", *rows, "};",
+        f"const size_t {name}_linked_count = {len(rows)};", "",
     ])  # fmt: skip

@@ -178,7 +178,7 @@ class Target:
             raise Problem(
                 "STR402",
                 f"there is no description of `{name}`",
-                help=f"known: {', '.join(TARGETS)}; or the path of a file: mine.toml",
+                help=f"known: {', '.join(TARGETS)}; or the path of a file: mine.toml; none for the machine at hand",
             )
         return TARGETS[name]
 
