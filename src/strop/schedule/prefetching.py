@@ -21,10 +21,11 @@ def prefetch_panels(recipe: ScheduleBuilder, lane: str, panels: Sequence[str]) -
     at every call, which L2 still holds (twelve products of 128×64×128 on a Zen 5: 1.5% of their time).
     """
     half = recipe.target.l2 // 2
+    changing = {copy.writes[0] for copy in recipe.copies if copy.reads[0].space not in CONSTANT}
     sums = [load for one in recipe.nest.stores if one.reduce == "sum" for load in loads(one)]
     streamed = [load for load in sums if any(v.name == lane for v in load.vars)]
     for buffer in dict.fromkeys(load.buffer for load in streamed if load.buffer.bytes > recipe.target.l1):
-        if buffer.space not in CONSTANT and buffer.bytes <= half:
+        if buffer in changing and buffer.bytes <= half:
             continue
         tried = (PrefetchNext(recipe.name, buffer.name, loop) for loop in panels)
         if (next_panel := next((one for one in tried if one.check(recipe.nest)), None)) is not None:
