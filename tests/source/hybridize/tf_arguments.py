@@ -57,7 +57,7 @@ def _argument(value: Value) -> Any:
             return "tuple", [_argument(item) for item in atom.items]
         if atom.is_object and getattr(atom, "kind", "") == "list":
             return "list", _argument(atom.contents())
-    return None
+    return ("list", ("tensor", None, None)) if value.holds_tensor() else None  # a hint: `Sequence[tf.Tensor]`
 
 
 def calls(candidate: Candidate, works: Callable[[list[Any], dict[str, Any]], bool]) -> list[Arguments] | None:
