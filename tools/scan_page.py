@@ -168,10 +168,9 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         did not change is not looked at again (`--no-cache` looks anyway).
 
         How fast a cold scan is depends on how much calls what: packages in which everything calls everything are the
-        slowest. By processor time of one core of a Zen 5 that others kept busy: imagen-pytorch 2,692 lines a second
-        (by the code of before, beside it: 2,189), torchdyn 2,909 (2,533), transfusion-pytorch 3,525 (2,914), e3nn 4,254
-        (1,954), tsai 5,624 (5,181), compressai 6,268 (400), vit-pytorch 6,673 (5,148); most others 4,000 to 8,000. With
-        one other process beside it, imagen-pytorch came to 3,540.
+        slowest. By processor time of one core of a Zen 5 on a machine under load: imagen-pytorch 2,341 lines a second
+        (by the code of before, beside it: 2,072), torchdyn 2,708 (2,463), e3nn 3,597 (1,954), compressai 5,350 (400);
+        most others 4,000 to 8,000. At rest, the code of before came to 2,812 with imagen-pytorch.
         """,
         "## Verification",
         """

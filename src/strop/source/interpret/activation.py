@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from strop.source.interpret.heap import Cell, Frame, FunctionContext, Object
 from strop.source.interpret.joins import join, widen_constants
-from strop.source.interpret.replay import Happened, Kept, Reads, names_to_compare
 from strop.source.interpret.values import NOTHING, UNKNOWN, Value, const, library, unknown
 from strop.source.project.declarations import Class
 
@@ -77,7 +76,6 @@ class Activation:
         self.continues: list[list[Env]] = []
         self.namespace: Class | None = None  #: while a class body runs
         self.exempt = False
-        self.reads: Reads | None = None  #: of the expression that is evaluated, while that is to be kept
         self.describing = False  #: while the value of a library's own variable is made up: it existed before any call
 
     # -- what the parts of an activation ask of each other ---------------------------------------------------------
@@ -107,7 +105,7 @@ class Activation:
 
     def note(self, at: ast.AST, kind: str, *payload: Any) -> None:
         """Remember an event; a later round of a loop replaces what an earlier one saw."""
-        self._remember((id(at), kind), (at, kind, payload))
+        self.node.events[id(at), kind] = (at, kind, payload)
 
     def note_write(self, at: ast.AST, kind: str, target: ast.AST | str, to: Value | Frame | str, value: Value) -> None:
         """`to` is the object, the frame of a captured variable, or a word (`io`, `print`, `global`, `unknown`).
@@ -115,22 +113,15 @@ class Activation:
         A method of one of several objects writes to each of them.
         """
         text = target if isinstance(target, str) else spelled(target)
-        event = at, "write", (kind, text, to, value)
-        if isinstance(to, Value):
-            self._remember((id(at), f"write {kind} {text}"), event, several=True)
-        else:
+        if not isinstance(to, Value):
             word = to if isinstance(to, str) else "frame"
-            self._remember((id(at), f"write {word} {kind} {text}"), event)
-
-    def _remember(self, key: tuple[int, str], event: Happened, several: bool = False) -> None:
-        """`several`: an event that is known already and this one are both meant."""
-        if self.reads is not None:
-            self.reads.events.append((key, event, several))
-        known = self.node.events.get(key) if several else None
+            self.node.events[id(at), f"write {word} {kind} {text}"] = (at, "write", (kind, text, to, value))
+            return
+        key = id(at), f"write {kind} {text}"
+        known = self.node.events.get(key)
         if known is not None:
-            at, word, (kind, text, to, value) = event
-            event = at, word, (kind, text, join(known[2][2], to), join(known[2][3], value))
-        self.node.events[key] = event
+            to, value = join(known[2][2], to), join(known[2][3], value)
+        self.node.events[key] = (at, "write", (kind, text, to, value))
 
     def tick(self) -> None:
         self.steps += 1
@@ -141,67 +132,15 @@ class Activation:
 
     def read(self, cell: Cell) -> Value:
         cell.readers[self.node] = None
-        if self.reads is not None:
-            self.reads.cells.setdefault(cell, cell.value)
         return cell.value
-
-    def watch(self, obj: Object) -> None:
-        """What the object holds is read here."""
-        obj.readers[self.node] = None
-        if self.reads is not None:
-            self.reads.objects.setdefault(obj, obj.version)
-
-    def result_of(self, node: FunctionContext) -> Value:
-        """What a function that this one has called returns."""
-        if self.reads is not None:
-            self.reads.results.setdefault(node, node.result)
-        return node.result
 
     def write(self, cell: Cell, value: Value) -> None:
         cell.writers[self.code] = None
         self.program.write(cell, value)
 
     def read_contents(self, obj: Object) -> Value:
-        self.watch(obj)
+        obj.readers[self.node] = None
         return obj.contents()
-
-    # -- what the last run gave ------------------------------------------------------------------------------------
-
-    def evaluate_again(self, expression: ast.expr) -> Value:
-        """The value of a statement's expression: what it was in the last run, if it would read the same."""
-        compared = self.code.compared
-        if expression not in compared:
-            compared[expression] = names_to_compare(expression)
-        names = compared[expression]
-        if names is None or self.env is None:
-            return self.evaluate(expression)
-        env = self.env
-        variables = [env.get(name) for name in names]
-        known = self.node.kept.get(expression)
-        if known is not None and known.variables == variables and self._replayed(known):
-            return known.value
-        reads = self.reads = Reads()
-        steps = self.steps
-        value = self.evaluate(expression)
-        self.reads = None
-        bound = []
-        for name, before in zip(names, variables):
-            after = env.get(name)
-            if after is not before and after is not None:
-                bound.append((name, after))
-        self.node.kept[expression] = Kept(variables, reads, value, bound, self.steps - steps)
-        return value
-
-    def _replayed(self, known: Kept) -> bool:
-        """Do again what a kept evaluation did here, unless something that it read has changed."""
-        if self.steps + known.steps > MAX_STEPS or not known.reads.same():
-            return False
-        self.steps += known.steps
-        for key, event, several in known.reads.events:
-            self._remember(key, event, several)
-        if known.bound and self.env is not None:
-            self.env.update(known.bound)
-        return True
 
     def new(self, at: ast.AST, kind: str, cls: Class | str, tag: int = 0) -> Object:
         """The object that this expression allocates in this context."""

@@ -123,7 +123,7 @@ class Calls(LibraryCalls):
     def _star_kwargs(self, value: Value, args: CallArguments) -> None:
         for atom in value.atoms:
             if isinstance(atom, Object) and atom.kind == "dict":
-                self.watch(atom)
+                atom.readers[self.node] = None
                 for key, item in atom.items.items():
                     if isinstance(key, str):
                         args.kwargs[key] = join(args.kwargs.get(key, NOTHING), item)
@@ -222,7 +222,7 @@ class Calls(LibraryCalls):
         node = self.program.node(atom, key)
         values, given = self.bind(code, args, node)
         self.program.invoke(self.node, at, node, values, given, self.exempt)
-        return self.result_of(node)
+        return node.result
 
     def _call_outline(self, code: Code, args: CallArguments, at: ast.AST) -> Value:
         """A function of a module that is only known by its outline: all there is to go by is its annotation."""

@@ -173,11 +173,6 @@ class Attributes(Activation):
             cell = obj.attributes.get(name)
             if cell is not None and cell.value.atoms:
                 return self.read(cell)
-            if self.reads is not None:
-                if cell is None:
-                    self.reads.missing.append((obj.attributes, name))
-                else:
-                    self.reads.cells.setdefault(cell, cell.value)
             return self.library_attribute(obj.cls, obj, name, at)
         order = self.order(obj.cls)
         found = self.find_member(order, name)

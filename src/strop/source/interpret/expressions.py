@@ -85,7 +85,7 @@ class Expressions(Operators):
             if key_node is None:
                 for other in value.objects():
                     if other.kind == "dict":
-                        self.watch(other)
+                        other.readers[self.node] = None
                         self.program.put_items(obj, dict(other.items))
                         self.program.put_wild(obj, other.wild, other.keys)
                 if value.is_unknown():

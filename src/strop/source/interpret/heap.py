@@ -14,7 +14,6 @@ from strop.source.interpret.joins import grown, join_all
 from strop.source.interpret.values import NOTHING, Atom, Value, const
 
 if TYPE_CHECKING:
-    from strop.source.interpret.replay import Kept
     from strop.source.project.declarations import Class, Code
 
 MAX_KEYS = 48
@@ -34,19 +33,7 @@ class Cell:
 class Object(Atom):
     """Everything that one expression allocates in one context: an instance, a container, an iterator."""
 
-    __slots__ = (
-        "attributes",
-        "cls",
-        "items",
-        "keys",
-        "kind",
-        "line",
-        "owner",
-        "readers",
-        "shuffled",
-        "version",
-        "wild",
-    )
+    __slots__ = ("attributes", "cls", "items", "keys", "kind", "line", "owner", "readers", "shuffled", "wild")
     is_object = True
 
     def __init__(self, kind: str, cls: Class | str, owner: FunctionContext | None, line: int) -> None:
@@ -61,7 +48,6 @@ class Object(Atom):
         self.keys = NOTHING  #: keys that are not constant
         self.shuffled = False  #: positions mean nothing any more
         self.readers: dict[FunctionContext, None] = {}
-        self.version = 0  #: goes up when what it holds grows
 
     def release(self) -> None:
         super().release()
@@ -127,7 +113,6 @@ class FunctionContext:
         "gave_up",
         "given",
         "heads",
-        "kept",
         "key",
         "parameters",
         "queued",
@@ -156,7 +141,6 @@ class FunctionContext:
         self.heads: dict[
             ast.AST, dict[str, Value]
         ] = {}  #: variables at the head of each loop, as the last run left them
-        self.kept: dict[ast.expr, Kept] = {}  #: what expressions gave in the last run
         self.entry = False
         self.exempt = False
         self.running = False
@@ -175,7 +159,6 @@ class FunctionContext:
             self.events,
             self.parameters,
             self.heads,
-            self.kept,
             self.frame.cells,
         ):
             held.clear()

@@ -283,7 +283,6 @@ class Program:
         if wild is obj.wild and known is obj.keys and (obj.shuffled or not shuffle):
             return
         obj.wild, obj.keys, obj.shuffled = wild, known, obj.shuffled or shuffle
-        obj.version += 1
         for reader in list(obj.readers):
             self._wake(reader)
 
@@ -300,7 +299,6 @@ class Program:
                 obj.items[key] = joined
                 changed = True
         if changed:
-            obj.version += 1
             for reader in list(obj.readers):
                 self._wake(reader)
 

@@ -239,7 +239,7 @@ class LibraryCalls(Structures):
     def _keys(self, e: ast.Call, applied: Applied) -> Value:
         found = []
         for obj in self._evaluate(e.args[0], applied).objects():
-            self.watch(obj)
+            obj.readers[self.node] = None
             found.append(obj.all_keys())
         return join_all(found)
 

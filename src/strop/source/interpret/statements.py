@@ -47,13 +47,13 @@ class Body(Definitions):
     # -- assignments -----------------------------------------------------------------------------------------------
 
     def _assign(self, node: ast.Assign) -> None:
-        value = self.evaluate_again(node.value)
+        value = self.evaluate(node.value)
         for target in node.targets:
             self.assign(target, value)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
-            self.assign(node.target, self.evaluate_again(node.value))
+            self.assign(node.target, self.evaluate(node.value))
 
     def assign(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):
@@ -74,7 +74,7 @@ class Body(Definitions):
 
     def _augmented(self, node: ast.AugAssign) -> None:
         target = node.target
-        right = self.evaluate_again(node.value)
+        right = self.evaluate(node.value)
         if isinstance(target, ast.Name):
             left = self.load(target.id, target)
         elif isinstance(target, ast.Attribute):
@@ -123,10 +123,10 @@ class Body(Definitions):
     # -- flow ------------------------------------------------------------------------------------------------------
 
     def _expression(self, node: ast.Expr) -> None:
-        self.evaluate_again(node.value)
+        self.evaluate(node.value)
 
     def _if(self, node: ast.If) -> None:
-        test = self.evaluate_again(node.test)
+        test = self.evaluate(node.test)
         self.note(node.test, "branch", "if", test)
         before = self.env
         assert before is not None
@@ -195,7 +195,7 @@ class Body(Definitions):
             self.env = self.merge(self.env, other)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
-        over = self.evaluate_again(node.iter)
+        over = self.evaluate(node.iter)
         self.note(node.iter, "iteration", "for", over)
 
         def enter() -> bool:
@@ -206,7 +206,7 @@ class Body(Definitions):
 
     def _while(self, node: ast.While) -> None:
         def enter() -> bool:
-            test = self.evaluate_again(node.test)
+            test = self.evaluate(node.test)
             self.note(node.test, "branch", "while", test)
             self.narrow(node.test, True)
             return not (isinstance(node.test, ast.Constant) and bool(node.test.value))
@@ -224,12 +224,12 @@ class Body(Definitions):
         self.env = None
 
     def _return(self, node: ast.Return) -> None:
-        value = self.evaluate_again(node.value) if node.value is not None else NONE
+        value = self.evaluate(node.value) if node.value is not None else NONE
         self.result = join(self.result, value)
         self.env = None
 
     def _raise(self, node: ast.Raise) -> None:
-        value = self.evaluate_again(node.exc) if node.exc is not None else None
+        value = self.evaluate(node.exc) if node.exc is not None else None
         self.note(node, "other", "raise", value)
         self.env = None
 
@@ -274,7 +274,7 @@ class Body(Definitions):
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         entered = []
         for item in node.items:
-            manager = self.evaluate_again(item.context_expr)
+            manager = self.evaluate(item.context_expr)
             self.note(item.context_expr, "other", "with", manager)
             value = join_all([self._enter(atom.value, item.context_expr) for atom in manager.atoms])
             entered.append((manager, item.context_expr))
@@ -303,7 +303,7 @@ class Body(Definitions):
         return join_all(found)
 
     def _assert(self, node: ast.Assert) -> None:
-        self.note(node.test, "branch", "assert", self.evaluate_again(node.test))
+        self.note(node.test, "branch", "assert", self.evaluate(node.test))
         self.narrow(node.test, True)
 
     def _match(self, node: ast.Match) -> None:

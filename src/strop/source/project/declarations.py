@@ -64,7 +64,6 @@ class Code:
         "calls",
         "captured",
         "cls",
-        "compared",
         "decorators",
         "globals",
         "hidden",
@@ -114,7 +113,6 @@ class Code:
         self.hidden = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         self.nodes: dict[object, FunctionContext] = {}
         self.uses: dict[bool, dict[str, Use]] = {}  #: what `usage.uses` found
-        self.compared: dict[ast.expr, tuple[str, ...] | None] = {}  #: what `replay.names_to_compare` found
         self._all: list[ast.AST] | None = None
         self._own: list[ast.AST] | None = None
 
@@ -167,7 +165,6 @@ class Code:
         self._all = self._own = None
         self.nodes.clear()
         self.uses.clear()
-        self.compared.clear()
 
     def __repr__(self) -> str:
         return f"<code {self.id}>"
