@@ -18,6 +18,7 @@ from loops.interpret import run
 from strop.core.extents import SymbolicExtent, UnknownExtent, symbol
 from strop.graph import build
 from strop.graph.ir import Graph, Node
+from strop.loops.index import Var
 from strop.loops.lower.graph import lower
 from strop.loops.lowered import LibraryCall
 from strop.loops.verify import verify
@@ -28,6 +29,8 @@ def bound(item: Any, values: dict[str, int]) -> Any:
     """A nest with numbers in the place of symbols and nothing else changed."""
     if isinstance(item, SymbolicExtent):
         return item.evaluate(values)
+    if isinstance(item, Var):
+        return Var(item.name, bound(item.extent, values))
     if isinstance(item, tuple):
         return tuple(bound(part, values) for part in item)
     if not is_dataclass(item):
