@@ -119,9 +119,10 @@ def parts(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> lis
         """,
         """
         `make test-soundness` draws 20,000 random programs (unpacking, comprehensions, views, einsums, writes in place,
-        branches, helpers, with the formulas of the rules hidden among them), applies every edit and runs them before
-        and after; a few hundred are part of `make test`. The last run: 10,246 of the 20,000 were edited and ran in both
-        versions, results, gradients and what was written to inputs were equal in all of them.
+        branches, helpers, patterns, records, closures, handlers, aliases, hooks and shared weights, with the formulas
+        of the rules hidden among them), applies every edit and runs them before and after; a few hundred are part of
+        `make test`. The last run of 20,000, before patterns and what follows them in this list were drawn, edited and
+        ran 10,246 of them in both versions: results, gradients and what was written to inputs were equal in all.
         """,
         "## What is understood of a model",
         f"```python\n{EXAMPLE}```",
