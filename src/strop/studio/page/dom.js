@@ -43,6 +43,12 @@ export function microseconds(amount) {
   return Math.abs(amount) >= 1000 ? `${(amount / 1000).toFixed(2)} ms` : `${amount.toFixed(1)} µs`;
 }
 
+export function cycles(count) {
+  if (count === null || count === undefined) return "–";
+  const amount = Math.abs(count);
+  return amount >= 1e6 ? `${(count / 1e6).toFixed(2)} M` : amount >= 1e3 ? `${(count / 1e3).toFixed(1)} k` : String(Math.round(count));
+}
+
 export function percent(share, digits = 1) {
   return share === null || share === undefined ? "–" : `${(share * 100).toFixed(digits)} %`.replace("-", "−");
 }

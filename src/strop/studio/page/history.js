@@ -1,6 +1,6 @@
 // What was done by hand and what each step brought; two branches side by side; what a training step stores.
 
-import { button, bytes, change, empty, h, microseconds, row, table, words } from "./dom.js";
+import { button, bytes, change, cycles, empty, h, microseconds, row, table, words } from "./dom.js";
 
 export function diffOf(lines, label) {
   const shown = lines.map((line) => {
@@ -113,7 +113,6 @@ export function trainingView(stored, overview, { live, act, half }) {
   }
   const kept = stored.filter((one) => one.stored);
   const total = kept.reduce((sum, one) => sum + one.bytes, 0);
-  const cycles = (count) => (count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} M` : count >= 1e3 ? `${(count / 1e3).toFixed(1)} k` : String(Math.round(count)));
   const rows = stored.map((one) =>
     row([
       one.name,

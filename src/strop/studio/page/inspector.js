@@ -1,6 +1,6 @@
 // The panel beside the view: what is selected, why it is as it is, and what could be done about it.
 
-import { button, bytes, change, empty, facts, h, microseconds, percent, row, table } from "./dom.js";
+import { button, bytes, change, cycles, empty, facts, h, microseconds, percent, row, table } from "./dom.js";
 import { diffOf } from "./history.js";
 
 const LAYOUTS = ["channels_last", "blocked"];
@@ -178,7 +178,7 @@ export class Inspector {
       const { before, after } = found;
       const rows = [
         row(["bytes moved", bytes(before.bytes), bytes(after.bytes), change(before.bytes, after.bytes, bytes)]),
-        row(["cycles", Math.round(before.cycles).toLocaleString("en"), Math.round(after.cycles).toLocaleString("en"), change(before.cycles, after.cycles, (count) => Math.round(count).toLocaleString("en"))]),
+        row(["cycles", cycles(before.cycles), cycles(after.cycles), change(before.cycles, after.cycles, cycles)]),
       ];
       const lost = found.conversions ?? [];
       empty(
@@ -186,7 +186,7 @@ export class Inspector {
         h("h3", {}, "Preview"),
         h("p", {}, h("code", { class: "pass" }, passes)),
         h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Preview in numbers" }, table("Before and after", ["", { text: "now", number: true }, { text: "then", number: true }, { text: "gain", number: true }], rows)),
-        lost.length ? [h("h4", {}, "Conversions of layouts"), h("ul", { class: "plain" }, lost.map((one) => h("li", {}, `${one.tensor}: ${bytes(one.bytes)}, ${Math.round(one.cycles).toLocaleString("en")} cycles`)))] : null,
+        lost.length ? [h("h4", {}, "Conversions of layouts"), h("ul", { class: "plain" }, lost.map((one) => h("li", {}, `${one.tensor}: ${bytes(one.bytes)}, ${cycles(one.cycles)} cycles`)))] : null,
         h("p", {}, `${found.changed.length} nests change${found.gone.length ? `, ${found.gone.length} are gone: ${found.gone.join(", ")}` : ""}.`),
         h("div", { class: "inline" }, button("Apply", () => this.act("apply", { passes }), { class: "primary", "aria-label": "Apply what is previewed" }), button("Everywhere", () => this.act("apply_everywhere", { passes }), { "aria-label": "Apply what is previewed everywhere" })),
         (found.diffs ?? []).slice(0, 12).map((one) => h("details", {}, h("summary", {}, one.name), diffOf(one.lines, `What changes in ${one.name}`))),
