@@ -186,8 +186,9 @@ class Attention(nn.Module):
 
 def rotated(x: Tensor) -> Tensor:
     half = x.shape[-1] // 2
-    angles = torch.arange(x.shape[-2])[:, None] / 100.0 ** (torch.arange(half) / half)
-    cos, sin = (torch.cat([part, part], -1).to(x.dtype) for part in (angles.cos(), angles.sin()))
+    numbers = torch.arange(half, dtype=x.dtype)
+    angles = torch.arange(x.shape[-2], dtype=x.dtype)[:, None] / 100.0 ** (numbers / half)
+    cos, sin = (torch.cat([part, part], -1) for part in (angles.cos(), angles.sin()))
     return x * cos + torch.cat([-x[..., half:], x[..., :half]], -1) * sin
 
 

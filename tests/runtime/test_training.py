@@ -251,6 +251,25 @@ def test_batches_change_their_size() -> None:
     assert not pair.reasons
 
 
+def test_batches_of_a_model_whose_kept_values_are_views_change_their_size() -> None:
+    """Dynamo's graph for all sizes: what forward keeps lies otherwise than in the trace, whose views need their order."""
+
+    class Attends(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = (t.unflatten(-1, (4, 4)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+            mixed = F.scaled_dot_product_attention(q, k, v)
+            return self.out(mixed.transpose(1, 2).flatten(2))
+
+    pair = Pair(Attends().double())
+    for seed, rows in enumerate((2, 2, 3, 4)):
+        pair.step(torch.randn(rows, 5, 16, dtype=torch.float64), seed=seed)
+    assert not pair.reasons
+
+
 def test_models_and_threads_do_not_disturb_each_other() -> None:
     pairs = [Pair(nn.Sequential(nn.Linear(64, width), nn.Tanh(), nn.Linear(width, 32))) for width in (256, 384)]
     inputs = [torch.randn(96, 64) for _ in pairs]

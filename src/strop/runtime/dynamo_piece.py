@@ -103,7 +103,7 @@ class DynamoPiece:
 
     def _trace(self, args: tuple[Any, ...] | None) -> Specialization | Eager:
         owner = self.owner
-        examples = args if self.symbolic else None
+        examples = self._as_traced(args) if self.symbolic and args is not None else None
         with owner.journal.step("compile a variant", model=self._name), torch.inference_mode(False), torch.no_grad():
             names = {self.placeholders[i].name: self.placeholders[i].name for i in self.static}
             conversion = from_fx(self.graph_module, examples, params=names)
@@ -118,6 +118,10 @@ class DynamoPiece:
             variant = Specialization(self._handed_over(traced), self._built)
             variant.compile(self.threads)
             return variant
+
+    def _as_traced(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the strides that the graph's views were traced for."""
+        return args
 
     def _handed_over(self, traced: Traced) -> Traced:
         """The graph as it is compiled: with tensors that only pieces see in the order that suits them."""

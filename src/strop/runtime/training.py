@@ -34,7 +34,7 @@ from strop.frontend.torch.joint import (
     with_blocks,
     without_idle_draws,
 )
-from strop.frontend.torch.strides import restrided
+from strop.frontend.torch.strides import restrided, strides_like
 from strop.graph.images import (
     from_channels_last,
     images,
@@ -279,16 +279,19 @@ class TrainingPiece(DynamoPiece):
         return super()._output(place, leaf, output) if place < self.results else output
 
     def _eager(self, reason: str, args: tuple[Any, ...]) -> Any:
-        return super()._eager(reason, tuple(map(self._as_traced, self.placeholders, args)))
+        return super()._eager(reason, self._as_traced(args))
 
-    @staticmethod
-    def _as_traced(placeholder: Any, value: Any) -> Any:
-        """A tensor with the strides that the graph's views were traced for: those of what was kept may be others."""
-        traced = placeholder.meta.get("val")
-        if not isinstance(value, Tensor) or not isinstance(traced, Tensor):
-            return value
-        strides = tuple(map(int, traced.stride()))
-        return value if value.stride() == strides else restrided(value, strides)
+    def _as_traced(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Those of what was kept may be others."""
+        return tuple(map(_with_traced_strides, self.placeholders, args))
+
+
+def _with_traced_strides(placeholder: Any, value: Any) -> Any:
+    traced = placeholder.meta.get("val")
+    if not isinstance(value, Tensor) or not isinstance(traced, Tensor):
+        return value
+    strides = strides_like(value.shape, traced.stride())
+    return value if value.stride() == strides else restrided(value, strides)
 
 
 def _turned_back(output: Output, graph: Graph, kept: Collection[int]) -> Output:
