@@ -284,7 +284,11 @@ def attention(p: Program) -> None:
         f"torch.where(~hide, {scores}, -1e9)", f"{scores}.masked_fill(torch.triu(torch.ones(4, 4), 1) == 1, -math.inf)",
         f"{scores}.add({p.pick()}, alpha=0.5)",
     )  # fmt: skip
-    scores = p.set(mask) if mask else scores
+    if "-1e9" in mask or "finfo" in mask:  # beside a score below what hides others, nothing is hidden: no operand again
+        scores = p.new()
+        p.lines.append(f"{scores} = {mask}")
+    elif mask:
+        scores = p.set(mask)
     weights = p.set(f"torch.softmax({scores}, dim={p.one_of('-1', '-1', '2', '1')})")
     p.interrupt()
     if p.maybe(0.3):
