@@ -66,6 +66,10 @@ def test_images_that_are_small_beside_the_filters_are_one_part():
     assert parts == ("parts", (1, 1, 3, 3, 16, 16)) and turned == ("conv_weight_grad", (16, 16, 3, 3))
 
 
+def test_no_images_have_gradients_of_zeros():
+    assert len(nests_and_result(gradient_node(x=(0, 16, 6, 6), out=16))) == 1
+
+
 def test_filters_of_one_tap_lie_as_they_are_summed_up():
     node = gradient_node(x=(4, 16, 6, 6), out=16, kernel=(1, 1), padding=((0, 0), (0, 0)))
     assert len(nests_and_result(node)) == 1

@@ -93,11 +93,11 @@ class _ImageParts:
 
 def _parts(node: Node) -> _ImageParts | None:
     """How images are divided: all in one part where they are small beside the filters. None for filters of one tap that
-    are summed up in one go."""
+    are summed up in one go, and where there is nothing to sum up."""
     x, dy = (one.shape for one in node.inputs)
     if not all(isinstance(extent, int) for extent in (*x, *dy)):
         return None
-    whole = _ImageParts(x[0], dy[2]) if prod(node.shape[2:]) > 1 else None
+    whole = _ImageParts(x[0], dy[2]) if prod(node.shape[2:]) > 1 and prod(x) and prod(dy) else None
     item = SIZES[node.types[0].dtype]
     least = max(PART_BYTES, SHARE * prod(node.shape) * item)
     image = (prod(x[1:]) + prod(dy[1:])) * item
