@@ -36,7 +36,7 @@ def train(seed: int, kind: str) -> None:
             parameter.requires_grad_(draw.random() < 0.6)
     twin = copy.deepcopy(model)
     torch._dynamo.reset()
-    options = Options(memory=draw.choice(["fastest", "balanced", 20_000]))
+    options = Options(memory=draw.choice(["fastest", "balanced", 100_000]))  # bytes that each of them can keep to
     fast = torch.compile(model, backend=Backend(options, Journal()))
     adaptive = dtype is torch.float64  # gradients of nothing but rounding are as large as others to it
     updates = [torch.optim.AdamW(each.parameters(), lr=0.01) if adaptive else
