@@ -116,8 +116,10 @@ class Target:
     @property
     def broadcasts_apart(self) -> bool:
         """Whether an element that several vectors are combined with is better loaded by an instruction of its own than
-        by each of those: pipes that take whole vectors leave no turns of the load ports for reading it twice."""
-        return self.has_masks and self.ports.pipe_bits >= self.vector_bits
+        by each of those: pipes that take whole vectors leave no turns of the load ports for reading it twice.
+        Instructions that read one element for all lanes come with vectors of 512 bits; plans for such a core stay the
+        same where they run in the instructions of another one."""
+        return self.vector_bits == 512 and self.ports.pipe_bits >= self.vector_bits
 
     @property
     def byte_products(self) -> str:
