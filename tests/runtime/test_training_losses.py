@@ -263,7 +263,8 @@ def test_a_pass_by_hand_that_does_not_fit_raises() -> None:
 
 
 def test_beside_a_block_of_logits_only_the_gradient_of_the_weight_takes_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No copy of the weight, and none of its gradient where that of the embedding is added."""
+    """No copy of the weight, and none of its gradient where that of the embedding is added. AVX2's plans differ: from the
+    second block on they pack the block's logits as a whole, because a nest that adds to what it reads takes no turns."""
     words, width, rows = 4096, 64, 128
 
     class Tied(nn.Module):
@@ -278,7 +279,7 @@ def test_beside_a_block_of_logits_only_the_gradient_of_the_weight_takes_memory(m
     sizes: list[int] = []
     reserve = StepMemory.reserve
     monkeypatch.setattr(StepMemory, "reserve", lambda *args: sizes.append(args[1]) or reserve(*args))
-    compare(pair_of(Tied(), rows=rows // 2), step_of(torch.arange(rows)))
+    compare(pair_of(Tied(), rows=rows // 2, target="znver5@host"), step_of(torch.arange(rows)))
     logits, weight = 4 * rows // 2 * words, 4 * words * width
     assert len(sizes) == 2 and max(sizes) < 1.1 * (logits + weight)
 
