@@ -66,7 +66,7 @@ class Preview(JsonData):
     def told(self) -> str:
         moved = f"{self.before.bytes / 1e6:.2f} → {self.after.bytes / 1e6:.2f} MB"
         taken = f"{self.before.cycles / 1e3:,.0f} → {self.after.cycles / 1e3:,.0f} thousand cycles"
-        return f"{moved}, {taken}, {len(self.changed)} nests changed"
+        return f"{moved}, {taken}, {len(self.changed)} {'nest' if len(self.changed) == 1 else 'nests'} changed"
 
     derived = ("told", "diffs")
 

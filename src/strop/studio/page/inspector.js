@@ -187,7 +187,7 @@ export class Inspector {
         h("p", {}, h("code", { class: "pass" }, passes)),
         h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Preview in numbers" }, table("Before and after", ["", { text: "now", number: true }, { text: "then", number: true }, { text: "gain", number: true }], rows)),
         lost.length ? [h("h4", {}, "Conversions of layouts"), h("ul", { class: "plain" }, lost.map((one) => h("li", {}, `${one.tensor}: ${bytes(one.bytes)}, ${cycles(one.cycles)} cycles`)))] : null,
-        h("p", {}, `${found.changed.length} nests change${found.gone.length ? `, ${found.gone.length} are gone: ${found.gone.join(", ")}` : ""}.`),
+        h("p", {}, `${found.changed.length} ${found.changed.length === 1 ? "nest changes" : "nests change"}${found.gone.length ? `, ${found.gone.length} gone: ${found.gone.join(", ")}` : ""}.`),
         h("div", { class: "inline" }, button("Apply", () => this.act("apply", { passes }), { class: "primary", "aria-label": "Apply what is previewed" }), button("Everywhere", () => this.act("apply_everywhere", { passes }), { "aria-label": "Apply what is previewed everywhere" })),
         (found.diffs ?? []).slice(0, 12).map((one) => h("details", {}, h("summary", {}, one.name), diffOf(one.lines, `What changes in ${one.name}`))),
       );
