@@ -41,6 +41,7 @@ def choose_layouts(
         kept = in_place(lowered, careful, lambda part: choose_layouts(part, lanes, price, policy)[0])
     program, borders, own = with_borders(lowered, kept)
     channels = channel_dims(program.nests, program.channels_last)
+    own = [b for b in own if channels.get(b, 1) < len(b.shape)]  # without a dimension of channels there is no choice
     chosen = choose(program.nests, own, pads(program.nests), lanes, price, policy, channels, pinned)
     program = Twin.apply_all(program, chosen.twins)
     program = Relayout.apply_all(program, chosen.layouts)
