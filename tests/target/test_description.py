@@ -26,6 +26,17 @@ def test_narrow_vectors_on_a_wide_core_keep_its_pipes():
     assert Target.from_features("skylake-avx512", "+avx2,+fma").fma_per_cycle == 2
 
 
+def test_a_machine_that_calls_itself_after_another_cpu_is_known_by_its_features():
+    amx = {name: True for name in (*TARGETS["sapphirerapids"].provides, "amx-tile", "amx-bf16", "amx-int8")}
+    found = Target.from_features("rocketlake", amx, triple=LINUX_X86, l3=480 * 2**20)
+    assert (found.name, found.fma_per_cycle, found.l3) == ("sapphirerapids", 2, 480 * 2**20)
+    assert found.ports == TARGETS["sapphirerapids"].ports
+    assert Target.from_features("rocketlake", {**amx, "amx-fp16": True}).name == "graniterapids"
+    assert Target.from_features("emeraldrapids", amx).name == "emeraldrapids"  # a described name is believed
+    without = {name: name[:3] != "amx" for name in amx}
+    assert Target.from_features("rocketlake", without).name == "rocketlake"
+
+
 def test_no_vector_unit_is_a_problem_with_a_next_step():
     with pytest.raises(Problem, match="STR402") as caught:
         Target.from_features("z80", {"bcd": True})

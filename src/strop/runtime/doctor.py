@@ -46,7 +46,9 @@ def _machine() -> dict[str, Any]:
         target = Target.from_features(cpu, dict(features), triple=llvm.get_process_triple())
     except Problem as problem:
         return {**facts, "target": f"missing: {problem.message}"}
-    known = "described" if cpu in TARGETS else "by its features only"
+    known = "by its features only"
+    if target.name in TARGETS:
+        known = "described" if target.name == cpu else f"by its features; it calls itself {cpu}"
     vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
     return {**facts, "target": f"{target.name} ({known}): {vectors}"}
 

@@ -4,6 +4,7 @@
     triple = "x86_64-unknown-linux-gnu"
     cpu = "znver3"                   # LLVM's name
     provides = ["avx2", "fma"]       # features that code may use, by LLVM's names
+    known_by = ["amx-fp16"]          # features by which a machine is recognised that calls itself otherwise
     sources = ["where the numbers are from"]
 
 `[vectors]`, `[memory]` and `[chip]` hold the numbers of `Target`, `[core]` those of `Ports`, `[core.uses]` a line per
@@ -31,7 +32,7 @@ else:
 
 #: where a file says a field of `Target`
 PLACES = {
-    "triple": "triple", "cpu": "cpu", "features": "features", "provides": "provides",
+    "triple": "triple", "cpu": "cpu", "features": "features", "provides": "provides", "known_by": "known_by",
     "vector_bits": "vectors.bits", "vector_registers": "vectors.registers", "fma_per_cycle": "vectors.fma_per_cycle",
     "sve_bits": "vectors.sve_bits", "line": "memory.line", "page": "memory.page", "tlb": "memory.tlb",
     "l1": "memory.l1.size", "l2": "memory.l2.size", "l3": "memory.l3.size", "l1_ways": "memory.l1.ways",
@@ -77,7 +78,7 @@ class _CpuFile:
             elif like is None and name not in _DEFAULTS:
                 self._refuse(place, f"`{place}` is missing", 'or say which one it is `like`: like = "znver3"')
         core = self._ports(like)
-        made = replace(like, **given, core=core) if like is not None else Target(**given, core=core)
+        made = replace(like, **{"known_by": (), **given}, core=core) if like is not None else Target(**given, core=core)
         for name, why in faults(made):
             self._refuse(PLACES.get(name, name), f"{PLACES.get(name, name)} {why}")
         return made

@@ -52,6 +52,7 @@ class Target:
     cores: int = 1  #: that share an L3
     sve_bits: int = 0  #: width of the scalable vectors; generated code uses vectors of `vector_bits`
     provides: tuple[str, ...] = ()
+    known_by: tuple[str, ...] = ()  #: features of a machine whose name is not described that tell that it is this one
     core: Ports | None = field(default=None, hash=False, repr=False)
 
     @property
@@ -196,10 +197,11 @@ class Target:
     ) -> Target:
         """The description of a machine by what its CPU says of itself.
 
-        The features decide the vector width, not the name: a virtual machine may hide what the core has. Sizes of
-        caches that were found out are taken before those of the description.
+        The features decide the vector width, not the name: a virtual machine may hide what the core has, and may call
+        itself after another CPU. Sizes of caches that were found out are taken before those of the description.
         """
         on = _parse(features) if isinstance(features, str) else dict(features)
+        cpu = cpu if cpu in TARGETS else _known_by(on) or cpu
         base, bits, registers = _match(cpu, on, triple)
         return replace(
             base,
@@ -229,6 +231,12 @@ def narrowest(active: int, lanes: int) -> int:
 def _parse(features: str) -> dict[str, bool]:
     names = [name.strip() for name in features.split(",") if name.strip()]
     return {name.lstrip("+-"): not name.startswith("-") for name in names}
+
+
+def _known_by(on: Mapping[str, bool]) -> str:
+    """The CPU that is known by most of the features that a machine has, or none."""
+    found = [one for one in TARGETS.values() if one.known_by and all(on.get(name) for name in one.known_by)]
+    return max(found, key=lambda one: len(one.known_by)).name if found else ""
 
 
 def _match(cpu: str, on: Mapping[str, bool], triple: str) -> tuple[Target, int, int]:

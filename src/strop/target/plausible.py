@@ -93,7 +93,7 @@ def _wrong_kinds(target: Target) -> Iterator[Fault]:
         elif f.name == "core":
             if value is not None and not isinstance(value, Ports):
                 yield f.name, f"must be the ports of a core, got {value!r}"
-        elif f.name == "provides":
+        elif f.name in ("provides", "known_by"):
             if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
                 yield f.name, f"must be names of features, got {value!r}"
         elif f.name in LISTS:
