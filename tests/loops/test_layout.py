@@ -188,6 +188,17 @@ def test_two_tensors_share_one_memory(dim):
     assert not both.check(lowered(batched_matmul))
 
 
+def test_what_is_stored_behind_another_is_not_copied_once_more():
+    from loops.families import linear
+
+    one = StoreAt("b", "w", 1)
+    program = one(lowered(linear))
+    for again in (one, Pass.parse("bordercopy{tensor=b}"), Pass.parse("relayout{tensor=w steps=((fuse,0,2),)}")):
+        verdict = again.check(program)
+        assert not verdict and "is copied already" in str(verdict)
+    assert not [other for other in StoreAt.space(program) if "b" in (other.tensor, other.host)]
+
+
 @pytest.mark.parametrize("loop", ["n", "oc", "oh", "ow"])
 def test_a_producer_runs_inside_its_reader(loop):
     from loops.families import convolution

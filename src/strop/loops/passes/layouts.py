@@ -84,6 +84,10 @@ def _find(program: Lowered, name: str) -> tuple[Buffer | None, Verdict]:
             return None, no(f"`{name}` goes through {step.target}, a library call, which wants it row-major", step.name)
     if not found.size:
         return None, no(f"`{name}` has no elements")
+    for step in program.nests if found.space not in ("arena", "packed") else ():
+        if isinstance(step, Nest) and step.note == BORDER_COPY and found in (*step.reads, *step.writes):
+            (own,) = {*step.reads, *step.writes} - {found}
+            return None, no(f"`{name}` is copied already, to `{own.name}`", step.name)
     return found, yes()
 
 
