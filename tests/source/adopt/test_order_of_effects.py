@@ -127,3 +127,48 @@ def test_a_copy_that_is_written_to_through_a_view_is_another_value(edited, write
             return y * torch.sigmoid(x)
     """
     assert "silu" not in edited(body)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "F.relu(y, inplace=True)",
+        "y.index_fill_(1, torch.tensor([0]), 0.5)",
+        "[y][0].add_(0.5)",
+        "seen = {0: y}; seen[0].clamp_(min=0)",
+        "F.relu(x, inplace=True)",
+        "x.index_fill_(1, torch.tensor([0]), 0.5)",
+    ],
+)
+@pytest.mark.parametrize("copy", ["x.clone()", "x.contiguous()", "x.float()", "x.clone().contiguous()"])
+def test_a_copy_is_another_value_once_one_of_the_two_was_written_to(edited, write, copy):
+    body = f"""
+        def f(x):
+            y = {copy}
+            {write}
+            return y * torch.sigmoid(x)
+    """
+    assert "silu" not in edited(body)
+
+
+@pytest.mark.parametrize("write", ["F.relu(x, inplace=True)", "x.index_fill_(1, torch.tensor([0]), 0.5)"])
+def test_what_is_computed_before_and_after_a_write_is_two_values(edited, write):
+    body = f"""
+        def f(x):
+            y = x + 1
+            {write}
+            z = x + 1
+            return y * torch.sigmoid(z)
+    """
+    assert "silu" not in edited(body)
+
+
+@pytest.mark.parametrize("write", ["log.add_(1)", "F.relu(log, inplace=True)", "x = x.clone()"])
+def test_a_copy_that_nobody_writes_to_is_the_same_value(edited, write):
+    body = f"""
+        def f(x, log):
+            y = x.clone()
+            {write}
+            return y * torch.sigmoid(x)
+    """
+    assert "silu" in edited(body)

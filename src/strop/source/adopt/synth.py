@@ -21,6 +21,7 @@ from strop.source.adopt.synth_effects import (
     assigned_inside,
     change_afterwards,
     change_in_between,
+    change_of_a_copy,
     names_of_one_value,
     other_block,
     reads_names_by_text,
@@ -131,6 +132,9 @@ class _Synthesis:
         names = names_of_one_value(self.match)
         if names is not None:
             raise CannotWrite(f"`{names[0]}` and `{names[1]}` would become one operand", self.match.place)
+        change = change_of_a_copy(self.match)
+        if change is not None:
+            raise CannotWrite(f"line {change.place.line} changes one of two values that were one", change.place)
 
     def _nothing_overtaken(self) -> None:
         """What was computed earlier is now computed where its result is: nothing may have changed on the way."""

@@ -4,9 +4,11 @@ where the replacement computes everything, and names that are assigned inside of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 
 from strop.source.adopt.architecture import Match, Node
+from strop.source.adopt.build import same
 from strop.source.project.declarations import last_word, walk
 
 #: what switches gradients or precisions for the operations that follow, for a block, or for a function
@@ -128,6 +130,44 @@ def change_afterwards(match: Match) -> Node | None:
         if (node.number > first or _in_loop(match, node)) and any(id(base) in kept for base in _shared(written)):
             return node
     return None
+
+
+def change_of_a_copy(match: Match) -> Node | None:
+    """A write in place to one of two values that a match takes for one: a tensor and its copy, or what is computed
+    twice from one tensor. A write that gives a name its new value in the graph makes two values of them by itself."""
+    through = match.rule.patterns[0].through
+    values = {id(one): one for node in match.nodes for one in node.inputs if not one.is_scalar}
+    inside = {id(node) for node in (*match.nodes, *match.skipped)}
+    writes = [(node, to) for node in match.graph.nodes if id(node) not in inside and (to := written_to(node))]
+    for one, other in itertools.combinations(values.values(), 2) if writes else ():
+        chains = _chain(one, through), _chain(other, through)
+        if not same(chains[0][-1], chains[1][-1]):
+            continue
+        sides = [{id(node): node for last in chain[-1:] for node in (*chain, *_made_of(last))} for chain in chains]
+        apart = [
+            node for node in (*sides[0].values(), *sides[1].values()) if id(node) not in sides[0].keys() & sides[1]
+        ]
+        touched = {id(base) for side in sides for node in side.values() for base in _shared(node)}
+        first = min((node.number for node in apart), default=match.root.number)
+        for node, written in writes:
+            if node.number > first and any(id(base) in touched for base in _shared(written)):
+                return node
+    return None
+
+
+def _chain(node: Node, through: Collection[str]) -> list[Node]:
+    """A value, and what it is a copy of, step by step."""
+    chain = [node]
+    while chain[-1].kind in through and chain[-1].inputs:
+        chain.append(chain[-1].inputs[0])
+    return chain
+
+
+def _made_of(node: Node, depth: int = 3) -> Iterator[Node]:
+    """What a value is computed from, as far as two computations are compared."""
+    for one in node.inputs if depth else ():
+        yield one
+        yield from _made_of(one, depth - 1)
 
 
 def written_to(node: Node) -> Node | None:
