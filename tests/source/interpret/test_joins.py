@@ -9,8 +9,8 @@ import pytest
 from strop.source.interpret.entries import ancestor_names
 from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.joins import MAX_ATOMS, join_all
-from strop.source.interpret.values import NONE, Value, tensor, tuple_of
+from strop.source.interpret.joins import MAX_ATOMS, join, join_all
+from strop.source.interpret.values import NONE, UNKNOWN, Value, const, tensor, tuple_of, unknown
 from strop.source.project.declarations import Class
 from strop.source.project.modules import Project
 
@@ -27,6 +27,19 @@ def test_many_layers_of_a_library_are_told_apart() -> None:
 def test_objects_of_the_project_are_told_apart_as_long_as_their_methods_can_be_run_for_each() -> None:
     joined = _joined(Class.__new__(Class))
     assert len(joined.atoms) <= MAX_ATOMS + 1 and joined.is_unknown()
+
+
+def test_what_was_left_out_changes_nothing_when_it_comes_again() -> None:
+    """It did, back and forth, and functions that took such values were run until they were given up."""
+    objects = [Object("instance", Class.__new__(Class), None, line).value for line in range(MAX_ATOMS + 4)]
+    numbers = [const(number) for number in range(8)]
+    tensors = [tensor("torch", "tensor", dtype) for dtype in ("float16", "float32", "float64", "int8", "int16")]
+    tuples = [tuple_of((one, NONE)) for one in (*objects[:2], *tensors[:2])]
+    unknowns = [unknown("one"), unknown("two"), UNKNOWN, unknown("three")]
+    parts = [*unknowns[:2], *tensors, *numbers, *tuples, *objects, *unknowns[2:]]
+    for count in range(len(parts)):
+        whole = join_all(parts[:count])
+        assert all(join(whole, part) is whole for part in parts[:count])
 
 
 def test_objects_that_hold_each_other_are_looked_into_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from strop.source.facts import Place, Reason
 from strop.source.hybridize.boundary import refused_result
@@ -101,11 +102,11 @@ def blockers(program: Program, id: str) -> list[Reason]:
     """Every reason, with places, in the order of the code."""
     found: dict[tuple[str, Place], Reason] = {}
     events = program.events(id)
-    blocked = program.reaches(id, "blocked", lambda code: any(_blocking(program, code, ())))
+    blocked = program.reaches(id, "blocked", lambda code: bool(_blocking(program, code)))
     reads = any(isinstance(event, Read) and event.kind == "variables" for event in events)
     reached = program.reached(id) if blocked or reads else []
     for reason in (
-        *(reason for other, chain in reached for reason in _blocking(program, program.code(other), chain)),
+        *(replace(r, chain=chain) for other, chain in reached for r in _blocking(program, program.code(other))),
         *_iterations(program, id, events),
         *(_stale(program, id, {other for other, _ in reached}) if reads else ()),
         *conflicts(program, id),
@@ -116,8 +117,12 @@ def blockers(program: Program, id: str) -> list[Reason]:
     return list(found.values())
 
 
-def _blocking(program: Program, code: Code, chain: tuple[Place, ...]) -> Iterator[Reason]:
-    """Calls that a graph cannot contain, and exceptions that every trace raises."""
+def _blocking(program: Program, code: Code) -> list[Reason]:
+    """Calls that a graph cannot contain, and exceptions that every trace raises; found once for each function."""
+    return program.once("blocking", code, lambda: list(_found_blocking(program, code)))
+
+
+def _found_blocking(program: Program, code: Code) -> Iterator[Reason]:
     events = program.events(code.id)
     arrays: set[str] | None = None
     for event in events:
@@ -126,20 +131,20 @@ def _blocking(program: Program, code: Code, chain: tuple[Place, ...]) -> Iterato
         for target in event.targets:
             api = program.apis.find(target)
             if api is not None and api.eager:
-                yield Reason(EAGER_ONLY, f"`{target}` works in eager mode only", event.place, chain)
+                yield Reason(EAGER_ONLY, f"`{target}` works in eager mode only", event.place)
             if target.startswith("numpy."):
                 if arrays is None:
                     arrays = _array_names(program, code)
                 if _takes_tensor(event):
-                    yield Reason(NUMPY, f"`{target}` is applied to a tensor", event.place, chain)
+                    yield Reason(NUMPY, f"`{target}` is applied to a tensor", event.place)
                 elif arrays and (name := _mentioned(program, code, event, target, arrays)):
                     message = f"`{target}` is applied to `{name}`, an array that a graph would get as a tensor"
-                    yield Reason(NUMPY, message, event.place, chain)
+                    yield Reason(NUMPY, message, event.place)
             if target.startswith("tensorflow.") and _bad_name(program, target, event):
-                yield Reason(NAME, f"the `name` of `{target}` is no string", event.place, chain)
+                yield Reason(NAME, f"the `name` of `{target}` is no string", event.place)
     if any(isinstance(event, Other) and event.kind == "raise" for event in events):
         for place in raised(code, events):
-            yield Reason(RAISE, "a tensor decides on this `raise`: it fires in every trace", place, chain)
+            yield Reason(RAISE, "a tensor decides on this `raise`: it fires in every trace", place)
 
 
 def _takes_tensor(event: Call) -> bool:

@@ -95,6 +95,7 @@ class _KnownWorth:
         self.estimates: dict[tuple[Code, str, frozenset[Region], Code | None], Estimate] = {}
         self.masks: dict[Code, int] = {}
         self.loops: dict[Code, list[tuple[ast.AST, int, int]]] = {}
+        self.counts: dict[tuple[Object, int], Counter[str]] = {}
 
 
 _known: WeakKeyDictionary[Program, _KnownWorth] = WeakKeyDictionary()
@@ -207,9 +208,17 @@ def _counted(program: Program, models: list[Object], depth: int = 4) -> Counter[
             share = _times(program, obj) / len(models)
             found[obj.class_name()] += share  # type: ignore[assignment]
             if depth and obj.cls == "torch.nn.Sequential":
-                for name, count in _counted(program, [obj], depth - 1).items():
+                for name, count in _counted_in(program, obj, depth - 1).items():
                     found[name] += share * count  # type: ignore[assignment]
     return found
+
+
+def _counted_in(program: Program, model: Object, depth: int) -> Counter[str]:
+    """The same for one model, which many others may hold."""
+    kept = _of(program).counts
+    if (model, depth) not in kept:
+        kept[model, depth] = _counted(program, [model], depth)
+    return kept[model, depth]
 
 
 def _held(model: Object) -> list[Object]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from strop.source.interpret.heap import Cell, Frame, FunctionContext, Object
 from strop.source.interpret.joins import join, widen_constants
+from strop.source.interpret.memory import Reads
 from strop.source.interpret.values import NOTHING, UNKNOWN, Value, const, library, unknown
 from strop.source.project.declarations import Class
 
@@ -76,6 +77,8 @@ class Activation:
         self.continues: list[list[Env]] = []
         self.namespace: Class | None = None  #: while a class body runs
         self.exempt = False
+        self.reads = Reads()
+        self.done: list[dict[tuple[object, ...], Value]] = []  #: layers that the call at hand has run, and with what
         self.describing = False  #: while the value of a library's own variable is made up: it existed before any call
 
     # -- what the parts of an activation ask of each other ---------------------------------------------------------
@@ -132,14 +135,21 @@ class Activation:
 
     def read(self, cell: Cell) -> Value:
         cell.readers[self.node] = None
-        return cell.value
+        value = cell.value
+        self.reads.cells.append((cell, value))
+        return value
 
     def write(self, cell: Cell, value: Value) -> None:
         cell.writers[self.code] = None
         self.program.write(cell, value)
 
-    def read_contents(self, obj: Object) -> Value:
+    def look_into(self, obj: Object) -> None:
+        """Be run again when more gets into an object."""
         obj.readers[self.node] = None
+        self.reads.objects.append((obj, obj.version))
+
+    def read_contents(self, obj: Object) -> Value:
+        self.look_into(obj)
         return obj.contents()
 
     def new(self, at: ast.AST, kind: str, cls: Class | str, tag: int = 0) -> Object:

@@ -65,7 +65,6 @@ class Calls(LibraryCalls):
         super().__init__(program, node)
         self.targets: list[list[str]] = []
         self.reaches: list[list[str]] = []
-        self.done: list[dict[tuple[object, ...], Value]] = []  #: layers that the call at hand has run, and with what
 
     def call_expression(self, node: ast.Call) -> Value:
         func = node.func
@@ -123,7 +122,7 @@ class Calls(LibraryCalls):
     def _star_kwargs(self, value: Value, args: CallArguments) -> None:
         for atom in value.atoms:
             if isinstance(atom, Object) and atom.kind == "dict":
-                atom.readers[self.node] = None
+                self.look_into(atom)
                 for key, item in atom.items.items():
                     if isinstance(key, str):
                         args.kwargs[key] = join(args.kwargs.get(key, NOTHING), item)
@@ -174,8 +173,8 @@ class Calls(LibraryCalls):
         for value in args.every():
             for atom in value.atoms:
                 inner = atom.function if isinstance(atom, Bound) else atom
-                if isinstance(inner, FunctionValue):
-                    self.program.escaped.setdefault(inner.code, self.code.place(at))
+                if isinstance(inner, FunctionValue) and inner.code not in self.program.escaped:
+                    self.program.escaped[inner.code] = self.code.place(at)
 
     def _call_object(self, obj: Object, args: CallArguments, at: ast.AST) -> Value:
         if isinstance(obj.cls, Class):
@@ -222,6 +221,7 @@ class Calls(LibraryCalls):
         node = self.program.node(atom, key)
         values, given = self.bind(code, args, node)
         self.program.invoke(self.node, at, node, values, given, self.exempt)
+        self.reads.results.append((node, node.result))
         return node.result
 
     def _call_outline(self, code: Code, args: CallArguments, at: ast.AST) -> Value:
@@ -320,6 +320,7 @@ class Calls(LibraryCalls):
                 continue
             made = self.call_library(base, args, at, None)
             for atom in made.objects():
+                self.reads.sizes.append((atom.attributes, len(atom.attributes)))
                 for key, cell in atom.attributes.items():
                     self.program.write(obj.attributes.setdefault(key, Cell()), self.read(cell))
                 if atom.items or atom.wild.atoms:

@@ -63,6 +63,7 @@ class Attributes(Activation):
         if known is not None:
             return known
         self.program.orders[cls] = (cls,)  # against circles
+        self.program.asked.add(cls)
         bases: list[Class | str] = []
         for value in self.program.bases.get(cls, ()):
             for atom in value.atoms:
@@ -173,6 +174,9 @@ class Attributes(Activation):
             cell = obj.attributes.get(name)
             if cell is not None and cell.value.atoms:
                 return self.read(cell)
+            self.reads.sizes.append((obj.attributes, len(obj.attributes)))
+            if cell is not None:
+                self.reads.cells.append((cell, cell.value))
             return self.library_attribute(obj.cls, obj, name, at)
         order = self.order(obj.cls)
         found = self.find_member(order, name)
@@ -194,6 +198,7 @@ class Attributes(Activation):
             return (
                 join(value, self._bind(found[1], obj, obj.cls, at)) if not value.atoms or obj.owner is None else value
             )
+        self.reads.objects.append((obj, obj.version))
         if value.atoms:
             return join(value, obj.wild) if obj.kind == "instance" else value
         return self._missing(obj, cell, order, name, at)
@@ -204,7 +209,10 @@ class Attributes(Activation):
             return class_of(obj.cls).value if isinstance(obj.cls, Class) else UNKNOWN
         if name == "__dict__":
             members = self.program.allocate(obj.owner, at, "dict", "builtins.dict")  # as old as the object itself
-            self.program.put_wild(members, join_all([c.value for c in obj.attributes.values()]))
+            cells = list(obj.attributes.values())
+            self.reads.sizes.append((obj.attributes, len(cells)))
+            self.reads.cells += [(c, c.value) for c in cells]
+            self.program.put_wild(members, join_all([c.value for c in cells]))
             return members.value
         for base in order:
             if isinstance(base, str) and (described := self.apis.values.get(f"{base}.{name}")) is not None:

@@ -64,7 +64,7 @@ class Containers(Attributes):
         if obj.kind in _CONTAINERS:
             return self.read_contents(obj)
         if obj.kind == "dict":
-            obj.readers[self.node] = None
+            self.look_into(obj)
             return obj.all_keys()
         if isinstance(obj.cls, Class):
             found = self.find_member(self.order(obj.cls), "__iter__")
@@ -104,7 +104,7 @@ class Containers(Attributes):
             elif isinstance(atom, Object) and (
                 atom.kind in ("list", "iterator") or (atom.kind == "instance" and atom.items)
             ):
-                atom.readers[self.node] = None
+                self.look_into(atom)
                 known = atom.positions()
                 if known is None:
                     return None
@@ -173,7 +173,7 @@ class Containers(Attributes):
         self, obj: Object, index: Value, key: Any, at: ast.AST, is_slice: bool, slice_node: ast.AST | None
     ) -> Value:
         if obj.kind in ("list", "iterator", "generator"):
-            obj.readers[self.node] = None
+            self.look_into(obj)
             if is_slice:
                 return self._list_slice(obj, at, slice_node)
             if isinstance(key, int) and not isinstance(key, bool) and not obj.shuffled:
@@ -182,7 +182,7 @@ class Containers(Attributes):
                     return obj.items[place]
             return obj.contents()
         if obj.kind == "dict":
-            obj.readers[self.node] = None
+            self.look_into(obj)
             if key is not _MISSING and isinstance(key, (str, int, bool, float, bytes)):
                 found = obj.items.get(key, NOTHING)
                 if found.atoms:

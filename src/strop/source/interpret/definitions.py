@@ -69,6 +69,7 @@ class Definitions(ImportStatements):
         for keyword in node.keywords:
             self.evaluate(keyword.value)
         if program.bases.get(cls) != bases:
+            program.definitions += cls in program.bases
             program.bases[cls] = bases
             program.orders.clear()
             program.ancestors.clear()

@@ -85,7 +85,7 @@ class Expressions(Operators):
             if key_node is None:
                 for other in value.objects():
                     if other.kind == "dict":
-                        other.readers[self.node] = None
+                        self.look_into(other)
                         self.program.put_items(obj, dict(other.items))
                         self.program.put_wild(obj, other.wild, other.keys)
                 if value.is_unknown():
@@ -146,7 +146,9 @@ class Expressions(Operators):
         known = self.program.defaults.setdefault(code, {})
         for parameter in code.parameters:
             if parameter.default is not None:
-                known[parameter.name] = join(known.get(parameter.name, NOTHING), self.evaluate(parameter.default))
+                old = known.get(parameter.name, NOTHING)
+                new = known[parameter.name] = join(old, self.evaluate(parameter.default))
+                self.program.definitions += bool(old.atoms) and new is not old
 
     def _if_expression(self, node: ast.IfExp) -> Value:
         test = self.evaluate(node.test)

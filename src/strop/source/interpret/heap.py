@@ -14,6 +14,7 @@ from strop.source.interpret.joins import grown, join_all
 from strop.source.interpret.values import NOTHING, Atom, Value, const
 
 if TYPE_CHECKING:
+    from strop.source.interpret.memory import Memory
     from strop.source.project.declarations import Class, Code
 
 MAX_KEYS = 48
@@ -33,7 +34,9 @@ class Cell:
 class Object(Atom):
     """Everything that one expression allocates in one context: an instance, a container, an iterator."""
 
-    __slots__ = ("attributes", "cls", "items", "keys", "kind", "line", "owner", "readers", "shuffled", "wild")
+    __slots__ = (
+        "attributes", "cls", "items", "keys", "kind", "line", "owner", "readers", "shuffled", "version", "wild",
+    )  # fmt: skip
     is_object = True
 
     def __init__(self, kind: str, cls: Class | str, owner: FunctionContext | None, line: int) -> None:
@@ -47,6 +50,7 @@ class Object(Atom):
         self.wild = NOTHING  #: under keys that are not known
         self.keys = NOTHING  #: keys that are not constant
         self.shuffled = False  #: positions mean nothing any more
+        self.version = 0  #: counts how often what it contains has grown
         self.readers: dict[FunctionContext, None] = {}
 
     def release(self) -> None:
@@ -114,6 +118,7 @@ class FunctionContext:
         "given",
         "heads",
         "key",
+        "memory",
         "parameters",
         "queued",
         "result",
@@ -141,6 +146,7 @@ class FunctionContext:
         self.heads: dict[
             ast.AST, dict[str, Value]
         ] = {}  #: variables at the head of each loop, as the last run left them
+        self.memory: dict[ast.AST, Memory] = {}  #: what each statement did in the last run
         self.entry = False
         self.exempt = False
         self.running = False
@@ -159,6 +165,7 @@ class FunctionContext:
             self.events,
             self.parameters,
             self.heads,
+            self.memory,
             self.frame.cells,
         ):
             held.clear()

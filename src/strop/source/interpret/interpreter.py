@@ -27,7 +27,7 @@ import heapq
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from strop.source.apis import Apis, load
 from strop.source.facts import Framework, Place
@@ -42,6 +42,7 @@ from strop.source.interpret.values import NOTHING, UNKNOWN, FunctionValue, Value
 from strop.source.project.declarations import Class, Code, Module
 from strop.source.project.modules import Project
 
+Answer = TypeVar("Answer")
 MAX_CALL_DEPTH = 48
 MAX_RUNS = 24
 MIN_RUNS, MAX_RERUN = 6, 8_000  #: rounds that any function gets; nodes of syntax that all rounds of one may come to
@@ -98,6 +99,9 @@ class Program:
         self.class_decorators: dict[Class, list[str]] = {}
         self.instances: dict[Class, list[Object]] = {}
         self.records: dict[int, Class] = {}  #: classes that `namedtuple(…)` makes
+        self.asked: set[Class] = set()  #: classes in which a member has been looked for
+        self.definitions = 0  #: counts what is told late of functions and classes, and no cell holds
+        self.mentioned: dict[ast.AST, tuple[str, ...]] = {}  #: the variables of statements and of their heads
         self.function_attributes: dict[tuple[Code, str], Cell] = {}
         self.escaped: dict[Code, Place] = {}
         self.wrappers: dict[Code, Code] = {}  #: what a decorator of the project put around a function
@@ -122,6 +126,7 @@ class Program:
         self._callers: dict[str, list[tuple[str, Place]]] = {}
         self._frameworks: dict[str, Framework | None] = {}
         self._masks: dict[str, int] = {}
+        self._answers: dict[tuple[str, Code], object] = {}
 
     # -- the fixed point -------------------------------------------------------------------------------------------
 
@@ -283,6 +288,7 @@ class Program:
         if wild is obj.wild and known is obj.keys and (obj.shuffled or not shuffle):
             return
         obj.wild, obj.keys, obj.shuffled = wild, known, obj.shuffled or shuffle
+        obj.version += 1
         for reader in list(obj.readers):
             self._wake(reader)
 
@@ -299,6 +305,7 @@ class Program:
                 obj.items[key] = joined
                 changed = True
         if changed:
+            obj.version += 1
             for reader in list(obj.readers):
                 self._wake(reader)
 
@@ -311,6 +318,7 @@ class Program:
         if name not in cells:
             cells[name] = Cell()
             self.found.clear()
+            self.definitions += cls in self.asked
         return cells[name]
 
     # -- modules ---------------------------------------------------------------------------------------------------
@@ -398,6 +406,13 @@ class Program:
             self._masks[kind] = sum(1 << i for i, node in enumerate(graph.nodes) if node.code in passing)
         mask = self._masks[kind]
         return any(graph.reach[graph.component[graph.index[node]]] & mask for node in self.nodes(id))
+
+    def once(self, kind: str, code: Code, ask: Callable[[], Answer]) -> Answer:
+        """What a later pass asks again and again of a function; `kind` names the question."""
+        key = kind, code
+        if key not in self._answers:
+            self._answers[key] = ask()
+        return cast(Answer, self._answers[key])
 
     def reached(self, id: str) -> list[tuple[str, tuple[Place, ...]]]:
         return queries.reached(self, self.code(id))

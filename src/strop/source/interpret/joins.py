@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from strop.source.interpret.values import (
     NOTHING,
     SERIAL,
-    UNKNOWN,
     Atom,
     Const,
     Primitive,
@@ -78,19 +77,19 @@ def _is_narrow(atoms: list[Atom]) -> bool:
     types: set[str] = set()
     primitives: set[str] = set()
     for atom in atoms:
-        if isinstance(atom, Const):
+        if atom.is_object:
+            instances += atom.is_library_instance()
+        elif isinstance(atom, Const):
             constants += atom.constant is not None
             types.add(atom.type)
-        elif isinstance(atom, Primitive):
-            primitives.add(atom.type)
         elif isinstance(atom, Tensor):
             tensors += 4 if atom.merged else 1
-        elif isinstance(atom, Tuple):
-            tuples += 1
         elif isinstance(atom, Unknown):
             unknowns += 3 if atom.why == _SEVERAL else 1
-        elif atom.is_library_instance():
-            instances += 1
+        elif isinstance(atom, Primitive):
+            primitives.add(atom.type)
+        elif isinstance(atom, Tuple):
+            tuples += 1
     if instances > MAX_INSTANCES or len(atoms) - instances > MAX_ATOMS:
         return False
     if tuples > 1 or constants > MAX_CONSTANTS or tensors > 3 or unknowns > 2:
@@ -122,7 +121,10 @@ def _widened(atoms: list[Atom]) -> Value:
     instances = [atom for atom in kept if atom.is_library_instance()]
     others = [atom for atom in kept if not atom.is_library_instance()]
     if len(instances) > MAX_INSTANCES or len(others) > MAX_ATOMS:
-        kept = sorted({*instances[:MAX_INSTANCES], *others[:MAX_ATOMS], UNKNOWN.atoms[0]}, key=SERIAL)
+        # one word for what is left out, and what joins have merged first: a later join of the same changes nothing
+        known = [atom for atom in others if not isinstance(atom, Unknown)]
+        known.sort(key=lambda atom: not isinstance(atom, (Tensor, Tuple, Primitive)))
+        kept = sorted({*instances[:MAX_INSTANCES], unknown(_SEVERAL).atoms[0], *known[: MAX_ATOMS - 1]}, key=SERIAL)
     return intern_value(tuple(kept))
 
 

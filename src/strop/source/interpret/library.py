@@ -239,7 +239,7 @@ class LibraryCalls(Structures):
     def _keys(self, e: ast.Call, applied: Applied) -> Value:
         found = []
         for obj in self._evaluate(e.args[0], applied).objects():
-            obj.readers[self.node] = None
+            self.look_into(obj)
             found.append(obj.all_keys())
         return join_all(found)
 
@@ -315,10 +315,15 @@ class LibraryCalls(Structures):
             return NOTHING
         given = [self._evaluate(part, applied) for part in e.args[1:]]
         args = CallArguments(given) if given or e.keywords else applied.args
+        done = self.done[-1] if self.done else {}
+        key = receiver, name.value, *args.positional, *args.kwargs.items(), args.star, args.star_kwargs
+        if key in done:  # modules that hold each other, or themselves, as `forward`
+            return done[key]
+        done[key] = NOTHING
         exempt, self.exempt = self.exempt, name.value == "build" or self.exempt
-        result = self.call(self.attribute(receiver.value, str(name.value), applied.at), args, applied.at)
+        done[key] = self.call(self.attribute(receiver.value, str(name.value), applied.at), args, applied.at)
         self.exempt = exempt
-        return result
+        return done[key]
 
     def _super_method(self, e: ast.Call, applied: Applied) -> Value:
         name = e.args[0]

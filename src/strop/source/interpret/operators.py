@@ -129,7 +129,7 @@ class Operators(Calls):
         obj = self.new(at, kind, f"builtins.{kind}")
         for part in (a, b):
             if isinstance(part, Object):
-                part.readers[self.node] = None
+                self.look_into(part)
                 if kind == "dict":
                     self.program.put_items(obj, dict(part.items))
                     self.program.put_wild(obj, part.wild, part.keys)

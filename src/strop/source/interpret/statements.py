@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
+from operator import is_
 from typing import Any
 
 from strop.source.interpret.activation import CallArguments, Env
 from strop.source.interpret.definitions import Definitions
 from strop.source.interpret.heap import Object
 from strop.source.interpret.joins import join, join_all
+from strop.source.interpret.memory import Memory, fresh, gathered, mentioned, repeat
 from strop.source.interpret.values import NONE, NOTHING, UNKNOWN, Tensor, Value
 from strop.source.project.declarations import Class
 
@@ -41,8 +44,41 @@ class Body(Definitions):
                 return
             self.tick()
             handler = _STATEMENTS.get(statement.__class__)
-            if handler is not None:
+            if handler is None:
+                continue
+            if statement.__class__ in _SIMPLE:
+                self._remembered(statement, handler)
+            else:
                 handler(self, statement)
+
+    def _remembered(self, statement: ast.AST, handler: Callable[[Any, Any], Value | None]) -> Value | None:
+        """Run a statement or the head of one, unless it would do what it did the last time."""
+        program, env = self.program, self.env
+        if self.is_module or self.namespace is not None:
+            return handler(self, statement)
+        assert env is not None
+        names = program.mentioned.get(statement)
+        if names is None:
+            names = program.mentioned[statement] = mentioned(statement, self.code.receiver())
+        get = env.get
+        before = [get(name) for name in names]
+        known = self.node.memory.get(statement)
+        still = known is not None and known.definitions == program.definitions
+        if known is not None and still and all(map(is_, known.before, before)) and known.reads.hold():
+            repeat(self, known)
+            return known.value
+        held, steps, definitions = fresh(self), self.steps, program.definitions
+        try:
+            value = handler(self, statement)
+        finally:
+            events, result, yields = gathered(self, held)
+        get = env.get
+        after = [(name, now) for name, old in zip(names, before) if (now := get(name)) is not old]
+        ends, taken = self.env is None, self.steps - steps
+        self.node.memory[statement] = Memory(
+            value, before, self.reads, definitions, after, ends, result, yields, events, taken
+        )
+        return value
 
     # -- assignments -----------------------------------------------------------------------------------------------
 
@@ -126,8 +162,7 @@ class Body(Definitions):
         self.evaluate(node.value)
 
     def _if(self, node: ast.If) -> None:
-        test = self.evaluate(node.test)
-        self.note(node.test, "branch", "if", test)
+        self._remembered(node.test, _IF)
         before = self.env
         assert before is not None
         self.env = dict(before)
@@ -195,8 +230,8 @@ class Body(Definitions):
             self.env = self.merge(self.env, other)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
-        over = self.evaluate(node.iter)
-        self.note(node.iter, "iteration", "for", over)
+        over = self._remembered(node.iter, Body._iterable)
+        assert over is not None
 
         def enter() -> bool:
             self.assign(node.target, self.iterate(over, node.iter))
@@ -204,10 +239,17 @@ class Body(Definitions):
 
         self._loop(node, enter)
 
+    def _iterable(self, node: ast.expr) -> Value:
+        over = self.evaluate(node)
+        self.note(node, "iteration", "for", over)
+        return over
+
+    def _test(self, node: ast.expr, kind: str) -> None:
+        self.note(node, "branch", kind, self.evaluate(node))
+
     def _while(self, node: ast.While) -> None:
         def enter() -> bool:
-            test = self.evaluate(node.test)
-            self.note(node.test, "branch", "while", test)
+            self._remembered(node.test, _WHILE)
             self.narrow(node.test, True)
             return not (isinstance(node.test, ast.Constant) and bool(node.test.value))
 
@@ -274,7 +316,8 @@ class Body(Definitions):
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         entered = []
         for item in node.items:
-            manager = self.evaluate(item.context_expr)
+            manager = self._remembered(item.context_expr, Body.evaluate)
+            assert manager is not None
             self.note(item.context_expr, "other", "with", manager)
             value = join_all([self._enter(atom.value, item.context_expr) for atom in manager.atoms])
             entered.append((manager, item.context_expr))
@@ -355,6 +398,8 @@ class Body(Definitions):
         self.note(node, "other", "global", None)
 
 
+_IF = partial(Body._test, kind="if")
+_WHILE = partial(Body._test, kind="while")
 _STATEMENTS: dict[type[ast.AST], Callable[[Any, Any], None]] = {
     ast.Assign: Body._assign,
     ast.AnnAssign: Body._annotated,
@@ -384,3 +429,5 @@ _STATEMENTS: dict[type[ast.AST], Callable[[Any, Any], None]] = {
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = Body._try
+#: statements that hold no others; what a program remembers of its last run
+_SIMPLE = frozenset((ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert))

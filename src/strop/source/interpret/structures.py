@@ -33,7 +33,7 @@ class Structures(Containers):
             if isinstance(atom, Tuple) and depth:
                 results.append(tuple_of(tuple(self.structure(i, at, tag, form, depth - 1) for i in atom.items)))
             elif isinstance(atom, Object) and atom.kind == "dict" and depth:
-                atom.readers[self.node] = None
+                self.look_into(atom)
                 obj = self.new(at, "dict", "builtins.dict", tag + atom.serial)
                 items = {key: self.structure(v, at, tag, form, depth - 1) for key, v in atom.items.items()}
                 self.program.put_items(obj, dict(items))

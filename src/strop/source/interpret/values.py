@@ -237,12 +237,13 @@ class Unknown(Atom):
 class Value:
     """A set of atoms in the order in which they were first seen."""
 
-    __slots__ = ("_depth", "_set", "_unknown", "atoms")
+    __slots__ = ("_depth", "_set", "_tensor", "_unknown", "atoms")
 
     def __init__(self, atoms: tuple[Atom, ...]) -> None:
         self.atoms = atoms
         self._set: frozenset[Atom] | None = None
         self._depth = -1
+        self._tensor: bool | None = None
         self._unknown: bool | None = None
 
     def __iter__(self) -> Iterator[Atom]:
@@ -274,7 +275,9 @@ class Value:
         return [atom for atom in self.atoms if isinstance(atom, Tensor) and atom.kind == "array"]
 
     def is_tensor(self) -> bool:
-        return any(isinstance(atom, Tensor) and atom.kind != "array" for atom in self.atoms)
+        if self._tensor is None:
+            self._tensor = any(isinstance(atom, Tensor) and atom.kind != "array" for atom in self.atoms)
+        return self._tensor
 
     def only_tensors(self) -> bool:
         return bool(self.atoms) and all(isinstance(atom, Tensor) and atom.kind != "array" for atom in self.atoms)

@@ -60,6 +60,7 @@ class Code:
     __slots__ = (
         "_all",
         "_own",
+        "_places",
         "body",
         "calls",
         "captured",
@@ -115,6 +116,7 @@ class Code:
         self.uses: dict[bool, dict[str, Use]] = {}  #: what `usage.uses` found
         self._all: list[ast.AST] | None = None
         self._own: list[ast.AST] | None = None
+        self._places: dict[ast.AST | None, Place] = {}
 
     def walk(self) -> list[ast.AST]:
         """All of its syntax, level by level; many questions are asked of it, so it is kept."""
@@ -129,6 +131,12 @@ class Code:
         return self._own
 
     def place(self, node: ast.AST | None = None) -> Place:
+        found = self._places.get(node)
+        if found is None:
+            found = self._places[node] = self._place(node)
+        return found
+
+    def _place(self, node: ast.AST | None) -> Place:
         n = node if node is not None and hasattr(node, "lineno") else self.node
         line = getattr(n, "lineno", 1)
         return Place(
@@ -163,6 +171,7 @@ class Code:
         self.node = _RELEASED
         self.body, self.parameters, self.decorators = [], [], []
         self._all = self._own = None
+        self._places = {}
         self.nodes.clear()
         self.uses.clear()
 

@@ -62,7 +62,9 @@ def graph_function(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom 
         for code in _codes(run, atom):
             decorator = at in code.decorators or any(at is d for d in code.decorators)
             mark = GraphMark(run.code.place(at), by, kwargs, decorator)
-            run.program.graphs.setdefault(code, mark)
+            if code not in run.program.graphs:
+                run.program.graphs[code] = mark
+                run.program.definitions += 1
     return subject
 
 

@@ -135,7 +135,7 @@ def fill_dict(run: Calls, obj: Object, source: Value, at: ast.AST) -> None:
     """What `dict.update` takes over from another dict, or from pairs."""
     for atom in source.atoms:
         if isinstance(atom, Object) and atom.kind == "dict":
-            atom.readers[run.node] = None
+            run.look_into(atom)
             run.program.put_items(obj, dict(atom.items))
             run.program.put_wild(obj, atom.wild, atom.keys)
             continue
@@ -187,7 +187,7 @@ def copied(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom | None) 
         if not isinstance(atom, Object):
             found.append(atom.value)
             continue
-        atom.readers[run.node] = None
+        run.look_into(atom)
         twin = run.new(at, atom.kind, atom.cls, atom.serial)
         run.program.put_items(twin, dict(atom.items))
         run.program.put_wild(twin, atom.wild, atom.keys, atom.shuffled)

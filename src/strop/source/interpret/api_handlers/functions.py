@@ -115,6 +115,7 @@ def _submodules(run: Calls, module: Atom | None) -> Value:
     if not isinstance(module, Object):
         return UNKNOWN
     found = [run.read_contents(module)]
+    run.reads.sizes.append((module.attributes, len(module.attributes)))
     for cell in list(module.attributes.values()):
         found += [obj.value for obj in run.read(cell).objects() if obj.kind == "instance"]
     return join_all(found) or UNKNOWN
