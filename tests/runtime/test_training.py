@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +13,13 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
-from runtime.training import Images, Pair, same
+from runtime.training import Images, Pair, same, short_steps
+
+
+@pytest.fixture(autouse=True, scope="module")
+def at_once() -> Iterator[None]:
+    with short_steps():
+        yield
 
 
 def mlp() -> nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,10 +13,16 @@ from torch import Tensor, nn
 from torch.utils import swap_tensors
 
 import strop
-from runtime.training import Pair, same
+from runtime.training import Pair, same, short_steps
 from strop.core.journal import Journal, StropWarning
 from strop.core.options import Options
 from strop.runtime.dynamo import Backend
+
+
+@pytest.fixture(autouse=True, scope="module")
+def at_once() -> Iterator[None]:
+    with short_steps():
+        yield
 
 
 def network() -> nn.Module:

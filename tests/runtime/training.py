@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._functorch import config
 
 from strop.core.journal import Journal
 from strop.core.options import Options
+from strop.runtime import dynamo, short_step
 from strop.runtime.dynamo import Backend
 
 #: of a tensor's scale, the largest element of either
@@ -30,6 +34,36 @@ class Images(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = F.max_pool2d(F.silu(self.norm(self.conv(x))), 2)
         return self.head(F.adaptive_avg_pool2d(self.depthwise(x), 1).flatten(1))
+
+
+@contextmanager
+def short_steps() -> Iterator[None]:
+    """Inside, steps take the short way (`short_step.py`) at once: backward is compiled with forward, and a call before
+    the first one is forgotten."""
+
+    def primed(step: Any, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        call = short_step.short_step(step, compiled)
+
+        @torch._dynamo.disable
+        def first(*args: Any) -> Any:
+            if not used:
+                used.append(True)
+                generator = torch.get_rng_state()
+                with suppress(Exception):
+                    call(
+                        *[
+                            a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a
+                            for a in args
+                        ]
+                    )
+                torch.set_rng_state(generator)
+            return call(*args)
+
+        used: list[bool] = []
+        return first
+
+    with config.patch(force_non_lazy_backward_lowering=True), patch.object(dynamo, "short_step", primed):
+        yield
 
 
 class Pair:

@@ -32,6 +32,7 @@ from strop.core.garbage import undisturbed
 from strop.core.journal import Journal
 from strop.core.options import Options
 from strop.core.problem import Problem
+from strop.frontend.torch.causal_masks import trace_across
 from strop.frontend.torch.embedding_bags import write_bags_out
 from strop.frontend.torch.keep_composites import keeping_composites
 from strop.frontend.torch.random_operators import name_draws
@@ -39,6 +40,7 @@ from strop.frontend.torch.recurrent_layers import written_out
 from strop.graph.ir import Graph
 from strop.graph.joint import JointGraph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of
+from strop.runtime.short_step import short_step
 from strop.runtime.specializations import Build, RunnableProgram
 from strop.runtime.step_memory import StepMemory
 from strop.runtime.step_program import Half, StepBuild, build_step
@@ -46,6 +48,7 @@ from strop.runtime.training import TrainingGraphs, decompositions
 
 #: what was compiled through `torch.compile(backend="strop")` in this process, and what was not
 JOURNAL = Journal()
+trace_across()
 
 
 def backend(
@@ -110,7 +113,9 @@ class Backend:
         ):  # or else torch drops draws that nobody uses
             compiled = through(graph_module, example_inputs)
         self.joint = training.joint
-        return graph_module.forward if pieces and all(piece.left for piece in pieces) else compiled
+        if pieces and all(piece.left for piece in pieces):
+            return graph_module.forward
+        return short_step(training, compiled) if trained else compiled
 
     def _inference(
         self, graph_module: GraphModule, example_inputs: Sequence[Any], *, pieces: list[DynamoPiece]

@@ -76,10 +76,9 @@ class CallFrame:
 
     def run_in(self, arena: Tensor, address: int) -> None:
         """Run in another arena."""
-        if address != self.arena_address:
-            self.arena, self.arena_address = arena, address
-            self.arguments = self.with_arena(address)
-            self.views.clear()
+        self.arena, self.arena_address = arena, address
+        self.arguments = self.with_arena(address)
+        self.views.clear()
 
     def view(self, place: Place) -> Tensor:
         found = self.views.get(place)
@@ -127,6 +126,9 @@ class FramePool:
     def done(self, frame: CallFrame) -> bool:
         """Give a frame back after a call; an error that it met is raised here. Whether its results may be used: not
         where a nest watched values that are not finite."""
+        if not frame.status[0]:
+            self.frames.append(frame)
+            return True
         status = frame.status.tobytes()
         frame.status[0] = 0
         self.frames.append(frame)

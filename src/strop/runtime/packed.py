@@ -128,3 +128,11 @@ def dense(tensor: Tensor) -> Tensor:
     if tensor.is_neg() or tensor.is_conj():
         tensor = tensor.resolve_neg().resolve_conj()
     return tensor.contiguous()
+
+
+def all_dense(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The same of several, which as a rule are so already."""
+    contiguous = all(map(Tensor.is_contiguous, tensors))
+    if contiguous and not any(map(Tensor.is_neg, tensors)) and not any(map(Tensor.is_conj, tensors)):
+        return tensors
+    return [dense(tensor) for tensor in tensors]

@@ -22,7 +22,7 @@ from strop.core.options import Options
 from strop.core.problem import Problem
 from strop.graph.ir import Graph, Node
 from strop.runtime.outputs import Alias, Computed, Output, PlainValue
-from strop.runtime.packed import PackedStore, Sharing, dense
+from strop.runtime.packed import PackedStore, Sharing, all_dense
 from strop.runtime.release import let_go
 from strop.runtime.state import Snapshot
 
@@ -154,8 +154,8 @@ class Specialization:
         """
         made: tuple[Tensor, ...] = ()
         if not self.idle:
-            buffers = [self._tensor(key, snapshot) for key in self.buffers]
-            made = program([dense(tensor) for tensor in (*leaves, *buffers)])
+            given = [*leaves, *[self._tensor(key, snapshot) for key in self.buffers]] if self.buffers else leaves
+            made = program(all_dense(given))
         if self.targets:
             targets = [leaves[t] if isinstance(t, int) else self._tensor(t, snapshot) for t in self.targets]
             for target, value in zip(targets, made[len(self.graph.outputs) :]):

@@ -29,6 +29,8 @@ _PAGE = mmap.PAGESIZE
 _MADV_DONTNEED: int | None = getattr(mmap, "MADV_DONTNEED", None)
 #: references to a storage that a block alone holds: that one, and the argument of the function that counts
 _ALONE = 2
+#: the same where a name stands for it, too
+_LISTED = 3
 
 
 class ForwardCall:
@@ -68,7 +70,11 @@ class StepBlock:
     @property
     def is_free(self) -> bool:
         """Whether nobody holds a tensor in it."""
-        return not self._held()
+        assert use_count is not None
+        for storage in self._storages.values():
+            if getrefcount(storage) > _LISTED or use_count(storage._cdata) > 1:
+                return False
+        return True
 
     def _held(self) -> list[tuple[int, int]]:
         """The places of tensors that somebody holds."""
@@ -130,6 +136,8 @@ class StepMemory:
     def _free(self) -> StepBlock | None:
         """A free block, taken out of the list: the one that was used last. What is too small by now is given up, and
         what was idle for long."""
+        if len(self._blocks) == 1 and self._blocks[0].size >= self._size:
+            return self._blocks.pop() if self._blocks[0].is_free else None
         found = None
         for block in self._blocks[::-1]:
             if block.size < self._size:

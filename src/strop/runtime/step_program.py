@@ -28,6 +28,7 @@ from strop.runtime.packed import PackedStore, Sharing, dense
 from strop.runtime.program import NOT_FINITE, NativeProgram, compiled_for
 from strop.runtime.specializations import RunnableProgram
 from strop.runtime.step_memory import ForwardCall, StepBlock, StepMemory
+from strop.runtime.tensor_pool import LEAST_BYTES, empty
 from strop.schedule.operand_packing import FEWEST_SHARING
 from strop.target.description import Target
 
@@ -98,6 +99,7 @@ class StepProgram(NativeProgram):
         placed = dict(compiled.placed)
         self._given = [(place, placed[slot]) for place, slot in zip(others, compiled.inputs) if slot in placed]
         self._sized = [(*fresh, _bytes(fresh[1], fresh[3].itemsize), placed.get(fresh[0])) for fresh in self._fresh]
+        self._pools = any(size >= LEAST_BYTES and at is None for *_, size, at in self._sized)
         self._kept = {at: i for i, slot in enumerate(self._results) if (at := placed.get(slot)) is not None}
         self._shared = memory
         memory.tensors.keeps = options.memory == "fastest"
@@ -111,13 +113,16 @@ class StepProgram(NativeProgram):
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         shared = self._shared
-        shared.tensors.next_call()
+        if self._pools:
+            shared.tensors.next_call()
         generator = torch.get_rng_state() if self._draws and (self.compiled.about.watches or shared.restores) else None
-        kept = [(inputs[place], at, inputs[place].nbytes) for place, at in self._given]
-        own = shared.take_with(kept) if kept else None
+        own = None
+        if self._given:
+            own = shared.take_with([(inputs[place], at, inputs[place].nbytes) for place, at in self._given])
         block = own or shared.take()
         try:
-            results, usable = self._run(inputs if own else self._moved(inputs, block), block)
+            moved = self._moved(inputs, block) if self._given and not own else inputs
+            results, usable = self._run(moved, block)
             if not usable:
                 if generator is not None:
                     torch.set_rng_state(generator)
@@ -133,7 +138,8 @@ class StepProgram(NativeProgram):
     def _run(self, inputs: Sequence[Tensor], block: StepBlock) -> tuple[tuple[Tensor, ...], bool]:
         """The results, and whether they may be used."""
         frame = self._memory.take_without_arena()
-        frame.run_in(block.memory, block.address)
+        if frame.arena_address != block.address:
+            frame.run_in(block.memory, block.address)
         slots = frame.slots
         for place, slot in self._inputs:
             slots[slot] = inputs[place].data_ptr()
@@ -141,10 +147,12 @@ class StepProgram(NativeProgram):
             slots[slot] = constant.data_ptr()
         made = []
         for slot, shape, strides, dtype, size, at in self._sized:
-            if at is None:
-                tensor = self._shared.tensors.empty(shape, strides, dtype, size)
-            else:
+            if at is not None:
                 tensor = block.tensor(at, size, shape, strides, dtype)
+            elif size < LEAST_BYTES:
+                tensor = empty(shape, strides, dtype)
+            else:
+                tensor = self._shared.tensors.empty(shape, strides, dtype, size)
             slots[slot] = tensor.data_ptr()
             made.append(tensor)
         if self._only is not None:
@@ -172,8 +180,10 @@ class StepProgram(NativeProgram):
     def _remember(self, block: StepBlock, inputs: Sequence[Tensor], generator: Tensor | None) -> None:
         """Leave with the block how to compute once more what was kept in it, and whether hooks see that."""
         block.observed = torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+        if not self._shared.restores:
+            return
         sources = [inputs[place] for place in self._half.sources]
-        if not self._shared.restores or any(map(Tensor.is_inference, sources)):  # which have no version
+        if any(map(Tensor.is_inference, sources)):  # which have no version
             return
         block.forward = ForwardCall(partial(self._kept_again, inputs, generator), sources)
 

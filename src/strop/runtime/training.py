@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,7 +46,8 @@ from strop.graph.images import (
 from strop.graph.ir import Graph, Handover, Node
 from strop.graph.joint import LEAVES, JointGraph
 from strop.runtime.dynamo_piece import DynamoPiece, name_of
-from strop.runtime.outputs import Alias, Computed, Output
+from strop.runtime.outputs import Alias, Computed, Output, PlainValue
+from strop.runtime.packed import all_dense
 from strop.runtime.specializations import RunnableProgram, Specialization, Traced, refusal
 from strop.runtime.step_memory import StepMemory
 from strop.runtime.step_program import Half
@@ -85,6 +87,10 @@ class TrainingGraphs:
         self.channels_last: frozenset[str] = frozenset()  # what is kept that way: images, by the names of FX nodes
         self.results = 0  # of the forward graph's outputs, those that are not kept for the backward graph
         self.joint: JointGraph | None = None  # with what is kept, where that is our own choice
+        self.described: Any = None  # AOTAutograd's description of the graph
+        self.autocast = torch._C._is_any_autocast_enabled()
+        self.halves: tuple[TrainingPiece, TrainingPiece] | None = None  # once both are compiled
+        self._forward: TrainingPiece | None = None
 
     def partition(
         self,
@@ -140,13 +146,19 @@ class TrainingGraphs:
         return forward, backward
 
     def forward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
-        return self._compiled(TrainingPiece(self, graph_module, "forward", self.results), example_inputs)
+        self._forward = TrainingPiece(self, graph_module, "forward", self.results)
+        return self._compiled(self._forward, example_inputs)
 
     def backward(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Boxed:
         context = TracingContext.try_get()
         if context is not None and context.fw_metadata is not None:
             context.fw_metadata.bw_donated_idxs = []  # or else torch refuses to retain graphs: `StepMemory` copies then
-        return self._compiled(TrainingPiece(self, graph_module, "backward", 0), example_inputs)
+            self.described = context.fw_metadata
+        piece = TrainingPiece(self, graph_module, "backward", 0)
+        compiled = self._compiled(piece, example_inputs)
+        if self._forward is not None:
+            self.halves = self._forward, piece
+        return compiled
 
     def _compiled(self, piece: TrainingPiece, example_inputs: Sequence[Any]) -> Boxed:
         if not piece.symbolic:
@@ -169,31 +181,39 @@ class TrainingPiece(DynamoPiece):
         self.results = results
         tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
         self.weights = [i for i, node in enumerate(tensors) if node.name in step.weights]
+        self.takes_tensors = len(tensors) == len(self.placeholders)
+        self.returned: list[Any] = list(pytree.tree_leaves(graph_module.graph.output_node().args[0]))
         self.unbound = self.parameters.look([])
         self._fixed: Specialization | None = None  # the only variant, where all shapes are known
+        self._picked: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None  # its results, of all that it deals with
         self._kept: dict[Node, str] = {}  # results for backward alone, by the names of FX nodes
         self._lasting: frozenset[Any] = frozenset()  # tensors that some result is a view of
         self._given: list[int] = []  # tensors that forward kept, but for those that are turned
         self._turned: dict[int, tuple[int, ...]] = {}  # tensors that it takes channels last, and their dimensions so
 
     def call(self, args: list[Any]) -> Any:
+        """The list is emptied: whoever else holds nothing of it lets it go."""
         fixed, threads = self._fixed, self.threads
         if fixed is None or not fixed.is_compiled(threads):
             found = self._ready(tuple(args))
             if isinstance(found, str):
                 return self._eager(found, tuple(args))
             fixed = found
-        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        tensors = args[:] if self.takes_tensors else [arg for arg in args if isinstance(arg, Tensor)]
         args.clear()
         for place in self._given:  # so that memory is held twice where somebody else holds the same tensor
             tensors[place] = tensors[place].detach()
         for place, dims in self._turned.items():
             tensors[place] = tensors[place].permute(dims).detach()  # a view would hold what it is a view of
-        return fixed.run(fixed.ready(threads, self.unbound), tensors, self.unbound)
+        program = fixed.ready(threads, self.unbound)
+        if self._picked is None or fixed is not self._fixed:
+            return fixed.run(program, tensors, self.unbound)
+        return self._picked((*program(all_dense(tensors)), *tensors, None))
 
     def _ready(self, args: tuple[Any, ...]) -> Specialization | str:
         variant = self._compiled(args, args)
         if isinstance(variant, Specialization) and not self.symbolic:
+            self._picked = _picked(variant)
             self._fixed = variant
         return variant
 
@@ -212,7 +232,8 @@ class TrainingPiece(DynamoPiece):
         self._lasting = frozenset(output.source for output in traced.outputs if isinstance(output, Alias))
         made = traced if self.symbolic else self._taking_images(traced)
         tensors = [node for node in self.placeholders if isinstance(node.meta.get("val"), Tensor)]
-        self._given = [i for i, node in enumerate(tensors) if node.name in self.step.kept and i not in self._turned]
+        taken = [i for i, node in enumerate(tensors) if node.name in self.step.kept and i not in self._turned]
+        self._given = [i for i in taken if made.graph.inputs[i].type.bytes >= LEAST_BYTES]
         return made
 
     def _kept_alone(self, traced: Traced) -> dict[int, str]:
@@ -302,6 +323,25 @@ def _turned_back(output: Output, graph: Graph, kept: Collection[int]) -> Output:
     dims = from_channels_last(len(graph.outputs[source.index].shape))
     steps = output.steps if isinstance(output, Alias) else ()
     return Alias(source, (lambda tensor: tensor.permute(dims), *steps))
+
+
+def _picked(variant: Specialization) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
+    """How a variant's results are picked from what it made, what it was given and None, where that is all there is to
+    do: gradients, and what is kept, are many."""
+    if variant.targets or variant.idle or variant.buffers or len(variant.outputs) < 2:
+        return None
+    made, places = len(variant.graph.outputs), []
+    given = len(variant.graph.inputs)
+    for output in variant.outputs:
+        if isinstance(output, Computed):
+            places.append(output.index)
+        elif isinstance(output, Alias) and isinstance(output.source, int) and not output.steps:
+            places.append(made + output.source)
+        elif isinstance(output, PlainValue) and output.constant is None:
+            places.append(made + given)
+        else:
+            return None
+    return itemgetter(*places)
 
 
 def _weights(joint: GraphModule, places: Sequence[int]) -> frozenset[str]:
