@@ -129,7 +129,9 @@ def alive_at_steps(lifetimes: Lifetimes, gradients: bool) -> dict[int, int]:
 
 
 def made(kind: str | int, training: Training) -> tuple[torch.nn.Module, Any, MeasuredBackend | None]:
-    """A copy of the model, what is called in its place, and who knows the memory of its steps."""
+    """A copy of the model, what is called in its place, and who knows the memory of its steps. Dynamo forgets what was
+    made before: after eight forms of one model it would leave the next one to eager."""
+    torch._dynamo.reset()
     model = copy.deepcopy(training.model)
     if kind == "eager":
         return model, model, None
@@ -208,6 +210,7 @@ def saved_by(model: torch.nn.Module, forward: Any, training: Training) -> int:
 
 def measured(kinds: Sequence[Memory], training: Training, rounds: int) -> list[tuple[int, float]]:
     """For each contender the bytes that it keeps, and the least milliseconds of forward and backward, in turns."""
+    torch._dynamo.reset()
     models = [copy.deepcopy(training.model) for _ in kinds]
     backends = [Backend(Options.from_environment(memory=kind), Journal()) for kind in kinds]
     pairs = [(model, torch.compile(model, backend=backend)) for model, backend in zip(models, backends)]
@@ -248,7 +251,6 @@ def print_table(names: Sequence[str], kinds: Sequence[str]) -> None:
     print("| network, MB | " + " | ".join(f"{kind}: held | activations | kept" for kind in kinds) + " | scratch |")
     print("| --- |" + " ---: | ---: | ---: |" * len(kinds) + " ---: |")
     for name in names:
-        torch._dynamo.reset()
         training = network(name)
         recurrent = any(isinstance(part, torch.nn.RNNBase) for part in training.model.modules())
         cells, scratch = [], 0  # of the last contender
@@ -267,7 +269,6 @@ def print_budgets(names: Sequence[str], rounds: int) -> dict[str, list[tuple[flo
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     found: dict[str, list[tuple[float, float]]] = {}
     for name in names:
-        torch._dynamo.reset()
         training = network(name)
         settings: list[Memory] = ["fastest", *budgets(training)]
         rows = measured(settings, training, rounds)
@@ -284,7 +285,6 @@ def print_speed(names: Sequence[str], rounds: int) -> None:
     print("| network | fastest, ms | balanced, ms | beside the fastest | kept, MB | kept, MB |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for name in names:
-        torch._dynamo.reset()
         (most, fastest), (least, balanced) = measured(("fastest", "balanced"), network(name), rounds)
         cells = (f"{fastest:.2f}", f"{balanced:.2f}", f"{balanced / fastest - 1:+.1%}")
         print(f"| {name} | " + " | ".join(cells) + f" | {most / MB:.1f} | {least / MB:.1f} |", flush=True)

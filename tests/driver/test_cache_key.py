@@ -40,8 +40,8 @@ def another(value: object) -> object:
         return value + "x"
     if isinstance(value, Ports):
         return replace(value, width=value.width + 1)
-    if isinstance(value, tuple) and isinstance(value[0], str):
-        return value[1:]
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        return (*value, "x")
     if isinstance(value, tuple):
         return (*value[:-1], value[-1] + 1)
     assert isinstance(value, int | float)

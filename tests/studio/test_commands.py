@@ -165,7 +165,8 @@ def test_a_training_step_shows_both_halves(training):
     for half in shown["halves"]:
         assert as_sent(commands.graph(training, "plan", [], half))["boxes"]
         assert as_sent(commands.memory(training, half))["steps"]
-        assert as_sent(commands.overview(training, half))["state"]["bytes"] > 0
+        state = as_sent(commands.overview(training, half))["state"]
+        assert state["bytes"] > 0 and state["digest"] == training.session.digest
 
 
 def test_what_a_training_step_stores_can_be_computed_again(training):

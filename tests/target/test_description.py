@@ -27,7 +27,7 @@ def test_narrow_vectors_on_a_wide_core_keep_its_pipes():
 
 
 def test_a_machine_that_calls_itself_after_another_cpu_is_known_by_its_features():
-    amx = {name: True for name in (*TARGETS["sapphirerapids"].provides, "amx-tile", "amx-bf16", "amx-int8")}
+    amx = dict.fromkeys((*TARGETS["sapphirerapids"].provides, "amx-tile", "amx-bf16", "amx-int8"), True)
     found = Target.from_features("rocketlake", amx, triple=LINUX_X86, l3=480 * 2**20)
     assert (found.name, found.fma_per_cycle, found.l3) == ("sapphirerapids", 2, 480 * 2**20)
     assert found.ports == TARGETS["sapphirerapids"].ports

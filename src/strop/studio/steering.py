@@ -28,7 +28,7 @@ def state(workspace: Workspace, half: str = "") -> dict[str, Any]:
         "edits": len(steps) - 1,
         "undone": current.undone if current is not None else 0,
         "branches": [{"name": one.name, "current": one.current, "edits": len(one.edits)} for one in session.branches],
-        "digest": session.digest,
+        "digest": workspace.session.digest,  # what an exported script prints: of a training step, of both halves
     }
 
 
