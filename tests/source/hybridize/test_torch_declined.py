@@ -201,7 +201,8 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("call", OPTIMIZERS)
 def test_an_optimizer_of_single_tensors_and_what_is_none_get_no_kernel(call: str, tmp_path: Path) -> None:
-    text = f"net, temperature = nn.Linear(4, 4), nn.Parameter(torch.ones(1))\nresult = {call}\n"
+    net = "nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))"
+    text = f"net, temperature = {net}, nn.Parameter(torch.ones(1))\nresult = {call}\n"
     assert {f.code for f in _found(tmp_path, text) if f.code.startswith("STR77")} == OPTIMIZERS[call]
 
 

@@ -41,6 +41,11 @@ def test_one_thing_compiled_in_every_round_is_reported(tmp_path: Path, text: str
         "fast = [torch.compile(net) for net in (Net(), Net())]\n",
         "class Predictor:\n    def load(self):\n        self.net = Net()\n        if 'FAST' in os.environ:\n"
         "            self.net = torch.compile(self.net)\n\n\nfor fold in range(3):\n    Predictor().load()\n",
+        "class Loss(nn.Module):\n    def __init__(self, part):\n        super().__init__()\n        self.part = part\n\n"
+        "    def forward(self, x):\n        return self.part(x).sum()\n\n\ndef build(fast):\n    loss = Loss(Net())\n"
+        "    if fast:\n        loss.part = torch.compile(loss.part)\n    return loss\n\n\nclass Trainer:\n"
+        "    def __init__(self):\n        self.loss = build(True)\n\n    def step(self, x):\n        self.loss(x).backward()\n\n\n"
+        "trainer = Trainer()\nfor x in torch.randn(8, 2, 4):\n    trainer.step(x)\n",
     ],
 )
 def test_each_round_may_compile_a_model_of_its_own(tmp_path: Path, text: str) -> None:

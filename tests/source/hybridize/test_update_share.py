@@ -79,6 +79,19 @@ def test_an_update_that_is_asked_for_is_told(tmp_path: Path) -> None:
     assert "STR775" in {found.code for found in scan([str(tmp_path)], Asked()).findings}
 
 
+@pytest.mark.parametrize(
+    ("layers", "worth_it"),
+    [("self.log = nn.Parameter(torch.zeros(1))", False), ("self.one = nn.Linear(4, 1)", False),
+     ("self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 1)", True), ("self.one = strange.Layer(4)", True)],
+)  # fmt: skip
+def test_a_handful_of_tensors_needs_no_faster_update(layers: str, worth_it: bool, tmp_path: Path) -> None:
+    model = f"class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {layers}\n\n\n"
+    made = "class Agent:\n    def __init__(self):\n        self.model = Model()\n"
+    made += "        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)\n"
+    (tmp_path / "train.py").write_text(HEAD + model + made, encoding="utf-8")
+    assert ("STR775" in {found.code for found in scan([str(tmp_path)]).findings}) is worth_it
+
+
 def test_of_two_models_the_optimizer_counts_for_the_one_that_it_updates(tmp_path: Path) -> None:
     classes, words, _ = NETWORKS["attention by its kernel"]
     _, images, _ = NETWORKS["images"]

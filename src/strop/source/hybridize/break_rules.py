@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,9 +13,10 @@ from strop.source.hybridize.break_table import Entry, class_names, is_tensor, lo
 from strop.source.hybridize.syntax import node_at, parents_of, span, value_of
 from strop.source.hybridize.torch_rules import BREAKS
 from strop.source.interpret.events import Branch, Call, Event, Iteration, Other, Write
+from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
 from strop.source.interpret.values import Bound, ClassAtom, FunctionValue, Tensor, Tuple, Unknown, Value
-from strop.source.project.declarations import Code, walk
+from strop.source.project.declarations import Class, Code, walk
 
 _PERMUTING = {
     f"torch.{owner}{name}" for owner in ("", "Tensor.") for name in ("permute", "transpose", "movedim", "flip")
@@ -271,9 +273,33 @@ def of_syntax(program: Program, code: Code) -> Iterator[Break]:
         elif isinstance(node, ast.Subscript) and (name := _walked_index(program, code, node)):
             text = f"`{name}` is an element of a tensor and an index in `{ast.unparse(node)}`"
             yield Break("tensor-to-python", "Data dependent operator", text, code.place(node))
+        elif isinstance(node, ast.Attribute) and (name := _attribute_of_dict(program, code, node)):
+            text = f"`{ast.unparse(node)}` is set by a method of `{name}`, which Dynamo does not run when it makes one"
+            yield Break("python-object", "Observed exception", text, code.place(node))
         elif isinstance(node, ast.Compare) and _looks_for_tensor(program, code, node):
             text = f"the truth of `{ast.unparse(node)}` depends on the data of a tensor"
             yield Break("data-dependent-branch", _BRANCHING, text, code.place(node))
+
+
+def _attribute_of_dict(program: Program, code: Code, node: ast.Attribute) -> str:
+    """The class of a dict that gives its items out as attributes, set as they come in; a `__getattr__` is followed."""
+    value = value_of(program, code, node.value) if isinstance(node.ctx, ast.Load) else None
+    atoms = value.atoms if value is not None else ()
+    found = [atom for atom in atoms if isinstance(atom, Object) and _keeps_attributes(program, atom, node.attr)]
+    return found[0].class_name() if found and len(found) == len(atoms) else ""
+
+
+def _keeps_attributes(program: Program, obj: Object, name: str) -> bool:
+    order = program.orders.get(obj.cls, ()) if isinstance(obj.cls, Class) else ()
+    own = [cls for cls in order if isinstance(cls, Class)]
+    names = {member for cls in own for member in program.members.get(cls, ())}
+    made_apart = any(word.endswith("dataclass") for cls in own for word in program.class_decorators.get(cls, ()))
+    is_dict = bool({"builtins.dict", "collections.OrderedDict"} & set(order))
+    is_method = hasattr(OrderedDict, name)
+    return is_dict and not (is_method or made_apart) and bool(names & _KEEPING) and not names & {name, "__getattr__"}
+
+
+_KEEPING = {"__setattr__", "__setitem__"}
 
 
 def _walked_index(program: Program, code: Code, node: ast.Subscript) -> str:

@@ -17,7 +17,9 @@ from strop.source.hybridize import sites
 from strop.source.hybridize.purpose import is_trained
 from strop.source.hybridize.torch_worth import Estimate
 from strop.source.interpret.events import Call
+from strop.source.interpret.heap import Object
 from strop.source.interpret.interpreter import Program
+from strop.source.interpret.values import Tensor, Unknown
 from strop.source.project.declarations import Code
 
 #: a gain of a whole step below this is lost in what two runs of one program differ by
@@ -29,6 +31,10 @@ _SEQUENCES = ("attention", "transformer", "recurrent", "1-d convolution", "scatt
 #: units of an update, operation by operation, for each layer with weights
 _OF_SEQUENCES = {"product": 1.3, "small product": 0.7, "1-d convolution": 1.3, "transformer": 8.0, "recurrent": 5.0}
 _OF_EXAMPLES = {"product": 10.0, "small product": 4.0, "convolution": 15.0, "transposed convolution": 15.0}
+
+
+_FEW = 3  #: tensors that a fused update gains nothing for
+_TENSORS = {"torch.nn.Linear": 2, "torch.nn.LayerNorm": 2, "torch.nn.Embedding": 1}
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ def slight_updates(program: Program, proposed: Iterable[Finding]) -> set[tuple[s
     anything is known of those: file, line and column."""
     models = _trained(program, proposed)
     found = set()
-    for module in program.modules.values() if models else ():
+    for module in program.modules.values():
         for code in (module.code, *module.functions):
             if "torch" not in module.imports:
                 continue
@@ -55,7 +61,7 @@ def slight_updates(program: Program, proposed: Iterable[Finding]) -> set[tuple[s
                 if not isinstance(event, Call) or not any(t.startswith("torch.optim.") for t in event.targets):
                     continue
                 updated = _updated(code, event.place, models)
-                if updated and _gain(updated) < NOTICED:
+                if (updated and _gain(updated) < NOTICED) or _is_of_few(program, code, event.place):
                     found.add((event.place.file, event.place.line, event.place.column))
     return found
 
@@ -88,6 +94,29 @@ def _updated(code: Code, place: Place, models: list[_Trained]) -> list[_Trained]
         return models
     named = [one for one in models if one.name in names]
     return [one for one in named if one.file == code.module.file] or named
+
+
+def _is_of_few(program: Program, code: Code, place: Place) -> bool:
+    """Whether the models whose `parameters()` an optimizer gets have a handful of tensors: a temperature, one layer."""
+    asked = [
+        event.receiver
+        for event in program.events(code.id)
+        if isinstance(event, Call) and "torch.nn.Module.parameters" in event.targets and event.receiver is not None
+        if (place.line, place.column) <= (event.place.line, event.place.column) < (place.end_line, place.end_column)
+    ]
+    return bool(asked) and all(value.is_known() and all(map(_has_few, value.objects())) for value in asked)
+
+
+def _has_few(model: Object) -> bool:
+    """Parameters of its own and plain layers (which have two each) come to no more than three tensors."""
+    found = _TENSORS.get(str(model.cls), 0)
+    for cell in model.attributes.values():
+        for atom in cell.value.atoms:
+            if isinstance(atom, Object) and atom.kind == "instance":
+                found += _TENSORS.get(str(atom.cls), _FEW + 1)
+            elif isinstance(atom, (Tensor, Object, Unknown)):
+                found += 1 if isinstance(atom, Tensor) else _FEW + 1
+    return 0 < found <= _FEW and not model.contents().atoms
 
 
 def _gain(models: Iterable[_Trained]) -> float:

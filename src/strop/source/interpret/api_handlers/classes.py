@@ -50,6 +50,8 @@ def graph_function(run: Calls, args: CallArguments, at: ast.AST, receiver: Atom 
     subject = (
         args.get(0, "func") if by == "tensorflow.function" else args.get(0, "model" if by == "torch.compile" else "fn")
     )
+    if not subject.atoms and (args.positional or {"func", "model", "fn"} & set(args.kwargs)):
+        return NOTHING  # something that nothing has reached so far
     kwargs = {k: v for k, v in args.kwargs.items() if k not in ("func", "model")}
     names = ("func", "input_signature", "autograph", "jit_compile", "reduce_retracing")
     if by == "tensorflow.function":
