@@ -12,26 +12,33 @@ a new process goes on with the next.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import multiprocessing
+import os
 import signal
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from source.hybridize.tf_arguments import Candidate, calls, known
-from source.hybridize.tf_stand_ins import imported, standing_in
+from source.hybridize.tf_arguments import Candidate, Parameters, known
+from source.hybridize.tf_arguments import calls as arguments
+from source.hybridize.tf_functions import Seen, functions
+from source.hybridize.tf_stand_ins import StandIn, standing_in
 from source.hybridize.tf_truth import same, typed
 from strop.source.hybridize.parameters import own_parameters
 from strop.source.interpret.effects import Effects
 from strop.source.interpret.interpreter import Program
+from strop.source.project.declarations import Code
 from strop.source.project.files import find, read_bytes
 from strop.source.project.modules import Project
 from strop.source.project.units import units
@@ -83,40 +90,60 @@ def candidates(folder: Path, tally: Tally) -> Iterator[Candidate]:
             tally.safe += 1
             relative = Path(code.module.file).resolve().relative_to(folder.resolve()).with_suffix("")
             parts = [part for part in relative.parts if part != "__init__"]
-            parameters = tuple((p.name, p.kind, known(p)) for p in own_parameters(program, id).values())
-            yield Candidate(".".join(parts), code.name, parameters)
+            yield _candidate(program, code, ".".join(parts))
         program.release()
 
 
+def _candidate(program: Program, code: Code, module: str) -> Candidate:
+    outermost, around = code.parent, None
+    while outermost is not None:
+        around = outermost if isinstance(outermost.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else around
+        outermost = outermost.parent
+    builder = program.functions.get(f"{code.cls.id}.__init__") if code.cls is not None else None
+    return Candidate(
+        module,
+        code.name,
+        _parameters(program, code),
+        None if builder is None else _parameters(program, builder),
+        None if around is None else _candidate(program, around, module),
+    )
+
+
+def _parameters(program: Program, code: Code) -> Parameters:
+    return tuple((p.name, p.kind, known(p)) for p in own_parameters(program, code.id).values())
+
+
 def examine(folder: Path, tally: Tally) -> None:
-    """Run everything that is called safe in one unpacked package."""
+    """Run everything that is called safe in one unpacked package; what needs Keras 2, with that."""
     left = list(candidates(folder, tally))
-    while left:
-        left = left[_examined_by_one_process(folder, left, tally) :]
+    for keras_2 in (False, True):
+        outcomes: list[Outcome] = []
+        while len(outcomes) < len(left):
+            outcomes += _examined_by_one_process(folder, left[len(outcomes) :], keras_2)
+        for candidate, (not_run, different) in zip(left, outcomes):
+            tally.run += not not_run
+            if different:
+                tally.different.append(f"{candidate.module}:{candidate.function}: {different}")
+        left = [candidate for candidate, (not_run, _) in zip(left, outcomes) if not_run]
+        tally.not_run = Counter(not_run for not_run, _ in outcomes if not_run)
 
 
-def _examined_by_one_process(folder: Path, found: list[Candidate], tally: Tally) -> int:
-    """How many functions a process came to: all of them, or up to the one that ended it."""
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__])
+def _examined_by_one_process(folder: Path, found: list[Candidate], keras_2: bool) -> Iterator[Outcome]:
+    """What became of the functions that a process came to: all of them, or up to the one that ended it."""
+    os.environ["TF_USE_LEGACY_KERAS"] = str(int(keras_2))
+    processes = multiprocessing.get_context("spawn")
     ours, theirs = processes.Pipe(duplex=False)
     process = processes.Process(target=_answer, args=(folder, found, theirs), daemon=True)
     process.start()
     theirs.close()
-    done, lives = 0, True
-    while lives and done < len(found):
-        (not_run, different), lives = _told(ours, process)
-        candidate = found[done]
-        done += 1
-        if not_run:
-            tally.not_run[not_run] += 1
-            continue
-        tally.run += 1
-        if different:
-            tally.different.append(f"{candidate.module}:{candidate.function}: {different}")
+    lives = True
+    for _ in found:
+        outcome, lives = _told(ours, process)
+        yield outcome
+        if not lives:
+            break
     process.kill()
     process.join()
-    return done
 
 
 def _told(ours: Connection, process: Any) -> tuple[Outcome, bool]:
@@ -145,34 +172,53 @@ def _answer(folder: Path, found: list[Candidate], theirs: Connection) -> None:
 
 
 def _examined(candidate: Candidate, theirs: Connection) -> Outcome:
+    why = "a method or a function in a function: what it belongs to was not made or did not call it"
     try:
-        with _quietly():
-            function = _resolved(candidate)
-    except AttributeError:
-        return "a function in a function, or an object that has no such attribute", ""
-    except BaseException:
-        return "its module or object does not come up", ""
-    given = calls(candidate, lambda args, kwargs: not isinstance(_outcome(function, args, kwargs), str))
-    if given is None:
-        return "no arguments were found that it takes", ""
-    theirs.send(None)
-    graph = tf.function(function)
-    for args, kwargs in given:
-        eager = _outcome(function, args, kwargs)
-        if not same(eager, made := _outcome(graph, args, kwargs)) and not _only_rounding(function, graph, args, kwargs):
-            return "", f"{eager!r:.300} became {made!r:.300}"
-    return "", ""
+        for function, seen in functions(candidate, _works):
+            plain = getattr(function, "python_function", function)  # a `tf.function` as it was written
+            calls = seen or [(plain, given) for given in arguments(candidate.parameters, partial(_says, plain)) or ()]
+            if calls and all(_says(one, *given) for one, given in calls):
+                theirs.send(None)
+                return "", _different(calls)
+            why = "no arguments were found that it takes and gives tensors for"
+    except AttributeError as error:
+        return f"TensorFlow or the package has no such attribute: {error!s:.60}", ""
+    except Exception as error:
+        return f"its module does not come up: {type(error).__name__}", ""
+    return why, ""
 
 
-def _resolved(candidate: Candidate) -> Any:
-    found: Any = imported(candidate.module)
-    owner = None
-    for part in candidate.function.split("."):
-        owner, found = found, getattr(found, part)
-    name = candidate.function.rpartition(".")[2]
-    if isinstance(owner, type) and not isinstance(owner.__dict__.get(name), (staticmethod, classmethod)):
-        return getattr(owner(), name)
-    return found
+def _different(calls: list[Seen]) -> str:
+    graphs = {id(one): tf.function(one) for one, _ in calls}
+    for plain, (args, kwargs) in calls:
+        graph = graphs[id(plain)]
+        eager = _outcome(plain, args, kwargs)
+        if not same(eager, made := _outcome(graph, args, kwargs)) and not _only_rounding(plain, graph, args, kwargs):
+            return f"{eager!r:.300} became {made!r:.300}"
+    return ""
+
+
+def _works(function: Any, args: Any, kwargs: Any) -> bool:
+    return not isinstance(_outcome(function, args, kwargs), str)
+
+
+def _says(function: Any, args: Any, kwargs: Any) -> bool:
+    """Whether it works, and there is something to compare."""
+    found = _outcome(function, args, kwargs)
+    return not isinstance(found, str) and _holds_numbers(found) and not _holds_stand_in(found)
+
+
+def _holds_numbers(found: Any) -> bool:
+    if isinstance(found, dict):
+        return any(map(_holds_numbers, found.values()))
+    if isinstance(found, list):
+        return any(map(_holds_numbers, found))
+    return isinstance(found, (int, float, complex, np.ndarray, np.generic))
+
+
+def _holds_stand_in(found: Any) -> bool:
+    values = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return any(map(_holds_stand_in, values)) or (isinstance(found, list) and found[:1] == [StandIn.__name__])
 
 
 def _only_rounding(function: Any, graph: Any, args: Any, kwargs: Any) -> bool:
