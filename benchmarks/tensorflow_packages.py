@@ -58,6 +58,18 @@ PACKAGES = {
     "ddsp": "3.7.0",
     "tf2crf": "0.1.33",
     "deepxde": "1.15.0",
+    "tf-raft": "0.1.4",
+    "tf-crf-layer": "0.2.5",
+    "tensorflow-wavelets": "1.1.2",
+    "bert-for-tf2": "0.1.1",
+    "kapre": "0.4.1",
+    "tfcausalimpact": "0.0.19",
+    "spleeter": "2.4.2",
+    "tensorflow-riemopt": "0.3.0",
+    "transformers-keras": "0.5.1",
+    "innvestigate": "2.1.2",
+    "gpflux": "0.4.5",
+    "tf2-gnn": "2.14.0",
 }
 
 

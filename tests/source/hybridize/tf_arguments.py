@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from strop.source.interpret.queries import ParameterFacts
-from strop.source.interpret.values import Const, Tensor, Tuple, Value
+from strop.source.interpret.values import Const, Primitive, Tensor, Tuple, Value
 
 SHAPES: tuple[tuple[int, ...], ...] = (
     (3, 4), (4,), (4, 4), (2, 3, 4), (), (2, 4, 4, 3), (3, 1), (3,), (2, 3, 3), (1, 8, 8, 3), (2, 3), (5, 2, 3, 4),
@@ -44,6 +44,14 @@ _NAMES: tuple[tuple[str, tuple[Any, ...]], ...] = (
     (r"^(mode|padding|data_format|reduction)$", ("same", "SAME", "valid", "channels_last", "sum", "mean")),
     (r"(eps|epsilon|alpha|beta|gamma|rate|scale|temperature|margin|momentum|threshold|lr)$", (0.5, 0.1, 2.0)),
 )  # fmt: skip
+
+#: for a parameter of which the type is known
+_OF_TYPE = {
+    "int": (2, 1, 3, 4, 0, 8),
+    "float": (0.5, 1.0, 2.0, 0.1),
+    "bool": (False, True),
+    "str": ("a", "mean", "same"),
+}
 
 Arguments = tuple[list[Any], dict[str, Any]]
 #: name, kind, what is known
@@ -78,6 +86,8 @@ def _argument(value: Value) -> Any:
             return "tensor", atom.dtype, atom.shape
         if isinstance(atom, Const):
             return "value", atom.constant
+        if isinstance(atom, Primitive) and atom.type in _OF_TYPE:
+            return "one of", _OF_TYPE[atom.type]
         if isinstance(atom, Tuple):
             return "tuple", [_argument(item) for item in atom.items]
         if atom.is_object and getattr(atom, "kind", "") == "list":
@@ -135,6 +145,8 @@ class _Made:
             return self._unknown(name)
         if what[0] == "value":
             return what[1]
+        if what[0] == "one of":
+            return what[1][0 if self.dice is None else int(self.dice.integers(len(what[1])))]
         if what[0] == "tuple":
             return tuple(self(item) for item in what[1])
         if what[0] == "list":

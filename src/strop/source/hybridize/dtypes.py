@@ -2,7 +2,8 @@
 
 A Python number, list or NumPy array that an operation takes beside a tensor becomes a tensor of that one's dtype. As an
 argument of a `tf.function` an array becomes a tensor of its own dtype, before any operation sees it, and operations
-refuse tensors of two dtypes.
+refuse tensors of two dtypes. A Python number before a tensor is made a tensor first in a graph, of a dtype that only
+depends on itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from strop.source.hybridize.parameters import own_parameters
 from strop.source.hybridize.syntax import node_at
 from strop.source.interpret.events import Call
 from strop.source.interpret.interpreter import Program
-from strop.source.interpret.values import Tensor, Value
+from strop.source.interpret.values import Const, Primitive, Tensor, Tuple, Value
 from strop.source.project.declarations import Code
 from strop.source.rules import declare
 
@@ -54,6 +55,46 @@ def conflicts(program: Program, id: str) -> Iterator[Reason]:
         elif own and foreign:
             message = f"`{name}` is an array of {min(own)} and meets {foreign[0]}, which fails once it is a tensor"
             yield Reason(DTYPES, message, dtypes[foreign[0]])
+
+
+#: what a Python number is in a graph where no tensor before it says otherwise
+_OF_NUMBERS = {"float": "float32", "int": "int32"}
+_BRANCHING = ("tensorflow.cond", "tensorflow.case", "tensorflow.switch_case")
+
+
+def of_a_graph(program: Program, event: Call) -> Iterator[str]:
+    """What must hold of dtypes in one call: eager mode asks all operands for theirs, and runs one branch only."""
+    for target in event.targets:
+        api = program.apis.find(target)
+        first = api.extra.get("first_decides") if api is not None else None
+        if first is not None:
+            yield from _number_first(target, event, event.args[first:])
+        elif target in _BRANCHING and any(len(dtypes) > 1 for dtypes in _dtypes(event.result)):
+            yield f"all functions of `{target}` at {event.place} give tensors of one dtype: a graph has all of them"
+
+
+def _number_first(target: str, event: Call, given: tuple[Value, ...]) -> Iterator[str]:
+    operands = given or [value for name, value in event.kwargs if name in ("x", "y")]
+    if len(operands) < 2:
+        return
+    kinds = {
+        atom.type for atom in operands[0].atoms if isinstance(atom, (Const, Primitive)) and atom.type in _OF_NUMBERS
+    }
+    for kind in sorted(kinds):
+        if any(tensor.dtype != _OF_NUMBERS[kind] for tensor in operands[1].tensors()):
+            yield (
+                f"the tensor after the number in `{target}` at {event.place} is of {_OF_NUMBERS[kind]}: a graph makes "
+                "one of the number first"
+            )
+
+
+def _dtypes(value: Value) -> Iterator[set[str | None]]:
+    """The dtypes that a result may have; of several results, of each."""
+    yield {tensor.dtype for tensor in value.tensors()}
+    for atom in value.atoms:
+        if isinstance(atom, Tuple):
+            for item in atom.items:
+                yield {tensor.dtype for tensor in item.tensors()}
 
 
 def _operands(program: Program, code: Code, names: set[str]) -> Iterator[tuple[str, list[Value], Place]]:

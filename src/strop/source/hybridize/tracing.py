@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from strop.source.hybridize.boundary import crossing
 from strop.source.hybridize.control import control
+from strop.source.hybridize.dtypes import of_a_graph
 from strop.source.hybridize.shapes import loose_shapes, unknown_shapes
 from strop.source.hybridize.syntax import value_of
 from strop.source.interpret.entries import ancestor_names
@@ -119,6 +120,7 @@ def _inside(program: Program, code: Code) -> Iterator[str]:
     for event in events:
         if isinstance(event, Call):
             yield from _call(event)
+            yield from of_a_graph(program, event)
             yield from loose_shapes(event)
         elif isinstance(event, Iteration) and event.kind != "for" and event.over.only_tensors():
             yield f"the tensor that is taken apart at {event.place} has a value while the graph is traced"
