@@ -141,6 +141,8 @@ UPDATES = [
     "q.data = d * q.data + (1 - d) * p.data",
     "q.copy_(q * d + p * (1 - d))",
     "q.mul_(d)\n            q.add_(p, alpha=1 - d)",
+    "q.data.mul_(d)\n            q.data.add_((1 - d) * p.data)",
+    "q.data.mul_(d)\n            q.data.add_(p.data, alpha=1 - d)",
 ]
 AVERAGE = """
     @torch.no_grad()

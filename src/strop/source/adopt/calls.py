@@ -235,8 +235,9 @@ class CallExtraction(LayerExtraction):
         scalar = base.kind in ("const", "symbol")
         if operation is not None and not (scalar and (base.kind == "const" or operation.kind == "split")):
             result = self._operation(operation, Arguments([base, *arguments.positional], arguments.keywords), at)
-            if name.endswith("_") and isinstance(func.value, ast.Name):
-                self.assign(func.value, result)
+            whole = func.value.value if getattr(func.value, "attr", "") == "data" else func.value  # type: ignore[attr-defined]
+            if name.endswith("_") and isinstance(whole, ast.Name):
+                self.assign(whole, result)
             return result
         if name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
             return self.make(name[4:], [], at=at)

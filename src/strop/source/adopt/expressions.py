@@ -138,6 +138,9 @@ class ExpressionExtraction(Builder):
         if name in ("mT", "T", "H"):
             return self.operation("transpose2", [base], None, at)
         if name == "data":
+            made = base.expression.func if isinstance(base.expression, ast.Call) else None
+            if base.inputs and base.inputs[0].kind == "detach" and getattr(made, "attr", "").endswith("_"):
+                return base  # `x.data` after `x.data.mul_(…)`
             return self.make("detach", [base], at=at)
         return self.make("unknown", [base], at=at, text=f".{name}")
 
