@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from strop.source.facts import Finding
+from strop.source.hybridize.torch_worth import layer_of
+from strop.source.interpret.values import Unknown, unknown
 from strop.source.scan import scan
 
 HEAD = "import numpy as np\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
@@ -190,6 +192,12 @@ def test_the_estimate_counts_what_an_assumption_leaves(tmp_path: Path) -> None:
     (without,) = [f for f in _found(tmp_path, plain) if f.code == "STR150"]
     assert any("self.rounds < 0" in text for text in with_branch.assumptions)
     assert with_branch.estimated_gain == without.estimated_gain
+
+
+def test_what_the_standard_library_makes_is_no_layer() -> None:
+    """A variable of a context was taken for a layer of the package `contextvars`, that can be traced."""
+    made = {name: unknown(f"result of `{name}`").atoms[0] for name in ("contextvars.ContextVar", "strange.layers.Mlp")}
+    assert [layer_of(atom) for atom in made.values() if isinstance(atom, Unknown)] == ["", "strange.layers.Mlp"]
 
 
 OPTIMIZERS = {

@@ -46,6 +46,9 @@ def test_one_thing_compiled_in_every_round_is_reported(tmp_path: Path, text: str
         "    if fast:\n        loss.part = torch.compile(loss.part)\n    return loss\n\n\nclass Trainer:\n"
         "    def __init__(self):\n        self.loss = build(True)\n\n    def step(self, x):\n        self.loss(x).backward()\n\n\n"
         "trainer = Trainer()\nfor x in torch.randn(8, 2, 4):\n    trainer.step(x)\n",
+        "def later(fn):\n    compiled = None\n\n    def wrapper(x):\n        nonlocal compiled\n        if compiled is None:\n"
+        "            compiled = torch.compile(fn)\n        return compiled(x)\n\n    return wrapper\n\n\nrun = later(Net())\n"
+        "for x in torch.randn(8, 2, 4):\n    run(x)\n",
     ],
 )
 def test_each_round_may_compile_a_model_of_its_own(tmp_path: Path, text: str) -> None:

@@ -217,7 +217,7 @@ def _is_done_once(code: Code, branch: ast.If) -> bool:
     parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else [branch.test]
     if isinstance(branch.test, ast.BoolOp) and isinstance(branch.test.op, ast.Or):
         return False
-    asked = {text for part in parts if (text := _flag(part))}
+    asked = {text for part in parts if (text := _flag(code, part))}
     inside = {id(node) for statement in branch.body for node in walk([statement])}
     changes = [
         (ast.unparse(target), node)
@@ -229,13 +229,14 @@ def _is_done_once(code: Code, branch: ast.If) -> bool:
     return bool(own) and all(isinstance(node, ast.Assign) and id(node) in inside for node in own)
 
 
-def _flag(test: ast.expr) -> str:
-    """The attribute of which a condition asks whether it is there, or whether it is some constant."""
+def _flag(code: Code, test: ast.expr) -> str:
+    """The attribute, or variable of a function around, of which a condition asks whether it is there or a constant."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     if isinstance(test, ast.Compare) and all(isinstance(part, ast.Constant) for part in test.comparators):
         test = test.left
-    return ast.unparse(test) if isinstance(test, ast.Attribute) else ""
+    kept = isinstance(test, ast.Attribute) or (isinstance(test, ast.Name) and test.id in code.nonlocals)
+    return ast.unparse(test) if kept else ""
 
 
 def _state(code: Code) -> Iterator[str]:

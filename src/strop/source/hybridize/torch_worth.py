@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -266,6 +267,8 @@ def layer_of(atom: Unknown) -> str:
     """The class or factory of another package that made a value: `timm.layers.Mlp`; empty when it is no layer."""
     made = atom.why.removeprefix("result of `").rstrip("`") if atom.why.startswith("result of `") else ""
     last = made.rpartition(".")[2]
+    if made.partition(".")[0] in sys.stdlib_module_names:
+        return ""
     return made if "." in made and (last[:1].isupper() or last.startswith(("create_", "get_", "build_"))) else ""
 
 
