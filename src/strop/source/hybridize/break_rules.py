@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from strop.source.facts import Place
 from strop.source.hybridize.break_table import Entry, class_names, is_tensor, lookup, takes
 from strop.source.hybridize.syntax import node_at, parents_of, span, value_of
+from strop.source.hybridize.torch_operations import kind_of
 from strop.source.hybridize.torch_rules import BREAKS
 from strop.source.interpret.events import Branch, Call, Event, Iteration, Other, Write
 from strop.source.interpret.heap import Object
@@ -286,7 +287,9 @@ def _attribute_of_dict(program: Program, code: Code, node: ast.Attribute) -> str
     value = value_of(program, code, node.value) if isinstance(node.ctx, ast.Load) else None
     atoms = value.atoms if value is not None else ()
     found = [atom for atom in atoms if isinstance(atom, Object) and _keeps_attributes(program, atom, node.attr)]
-    return found[0].class_name() if found and len(found) == len(atoms) else ""
+    known = [atom for atom in atoms if not isinstance(atom, Unknown)]
+    of_tensors = kind_of(f"torch.Tensor.{node.attr}") == "free" or f"torch.Tensor.{node.attr}" in program.apis.functions
+    return found[0].class_name() if found and len(found) == len(known) and not of_tensors else ""
 
 
 def _keeps_attributes(program: Program, obj: Object, name: str) -> bool:

@@ -20,11 +20,11 @@ class Encoder(nn.Module):
         self.mean = nn.Linear(4, 4)
 
     def encode(self, x):
-        return Output(mean=self.mean(x), spread=x.exp())
+        return Output(center=self.mean(x), spread=x.exp())
 
     def forward(self, x):
         output = self.encode(x)
-        return torch.tanh(output.mean) * output.spread + x.sigmoid()
+        return torch.tanh(output.center) * output.spread + x.sigmoid()
 
 
 f = Encoder()
