@@ -83,6 +83,7 @@ SELDOM = {
     "every hundredth step": "    if opt.count % 100 == 0:\n        print(loss.item())\n",
     "on the way to an error": "    if torch.isnan(loss):\n        raise ValueError(loss.item())\n",
     "after the loop": "print(loss.item())\n",
+    "a question that no data answers": "    if torch.is_inference(x):\n        x = x.clone()\n",
     "of an array": "    import numpy as np\n    total += np.ones(3).mean().item()\n",
 }
 
