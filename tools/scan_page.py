@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -251,24 +252,43 @@ def _truth(docs: Path, table: Table) -> list[str]:
     ]
 
 
+#: what reasons not to run a function have in common
+_NOT_RUN = {
+    "arguments": "no arguments",
+    "object": "a method or",
+    "module": "does not come up",
+    "name": "no such attribute",
+}
+
+
 def _tensorflow_packages(docs: Path, table: Table) -> list[str]:
     """TensorFlow code that nobody here wrote, as benchmarks/tensorflow_packages.py kept it."""
     rows = json.loads((docs / "tensorflow-packages.json").read_text(encoding="utf-8"))
     run, different = sum(row["run"] for row in rows), sum(len(row["different"]) for row in rows)
+    named = "".join(f" (`{one.split(': ')[0]}`)" for row in rows for one in row["different"])
     cells = [
         (row["package"], f"{row['functions']:,}", str(row["safe"]), str(row["edits"]), str(row["run"]),
          str(len(row["different"])))
         for row in rows
     ]  # fmt: skip
+    reasons: Counter[str] = Counter()
+    for row in rows:
+        reasons.update(row["not_run"])
+    missing = {what: sum(count for why, count in reasons.items() if start in why) for what, start in _NOT_RUN.items()}
     return [
         f"""
         Code that nobody here wrote: `make test-packages-tensorflow` takes wheels from PyPI, and runs the functions that
         the scan calls safe to change, in eager mode and as graphs, three calls each with arguments that are made from
         what the scan knows of parameters. {run} functions of {len(rows)} packages were run, {different} gave something
-        else. The rest could not be run by itself: functions in functions, modules that need what is not installed,
-        arguments that are no tensors. They run in a process with a time limit; where a check of TensorFlow's ends it,
-        its function counts as not run, or as different once its eager calls were over. An edit is only proposed where a
-        loop over data or steps calls the function, so there are few in libraries.
+        else{named}. A method gets an object of its class, built with arguments that are tried; a function in a function
+        is taken out of a call of the one around it; what does not come up with Keras 3 gets Keras 2. The other
+        {sum(reasons.values())} could not be run by themselves: for {missing["arguments"]} no arguments were found that
+        they take and give tensors for, {missing["object"]} belong to an object or a function that was not made or did
+        not call them, {missing["module"] + missing["name"]} are in modules that need what is not installed, and
+        {sum(reasons.values()) - sum(missing.values())} end TensorFlow's process or take too long. They run in a process
+        with a time limit; where a check of TensorFlow's ends it, its function counts as not run, or as different once
+        its eager calls were over. An edit is only proposed where a loop over data or steps calls the function, so there
+        are few in libraries.
         """,
         table(("package", "functions", "safe to change", "edits", "run", "different"), cells),
     ]

@@ -74,10 +74,11 @@ class Missing:
 
 def known(parameter: ParameterFacts) -> Any:
     """What to pass: ("tensor", dtype, shape), ("value", constant); `Missing` for the default, None for nothing known."""
-    value = parameter.hint if parameter.hint is not None and not parameter.called else parameter.value
     if not parameter.given and parameter.default is not None:
         return Missing()
-    return _argument(value)
+    hint = None if parameter.hint is None else _argument(parameter.hint)
+    value = _argument(parameter.value)
+    return value if hint is None or (parameter.called and value is not None) else hint
 
 
 def _argument(value: Value) -> Any:

@@ -181,8 +181,8 @@ def _examined(candidate: Candidate, theirs: Connection) -> Outcome:
                 theirs.send(None)
                 return "", _different(calls)
             why = "no arguments were found that it takes and gives tensors for"
-    except AttributeError as error:
-        return f"TensorFlow or the package has no such attribute: {error!s:.60}", ""
+    except AttributeError:
+        return "TensorFlow, Keras or the package has no such attribute", ""
     except Exception as error:
         return f"its module does not come up: {type(error).__name__}", ""
     return why, ""
