@@ -166,18 +166,19 @@ def parts(docs: Path, table: Table, words: Words) -> list[str]:
         """
         Files that imports connect are interpreted together; groups that know nothing of each other go to several
         processes (`--jobs`). Results are stored under a digest of the files, the settings and Strop's own code: what
-        did not change is not looked at again (`--no-cache` looks anyway). How fast a cold scan is depends on how much
-        calls what: packages in which everything calls everything are the slowest. A function is run again when
-        something that it read has grown; of its statements only those that would do something else. By processor time
-        of one core of a Zen 5 (19 November 2026, as `scanned` in `tests/packages/judge.py` measures, the other core in
-        use), lines a second, in brackets by the code of that morning (imagen-pytorch and torchdyn in the same run, the
-        others in one that also compiled Strop's own files, 0.15 s): imagen-pytorch 3,122 (2,574), torchdyn 3,214
-        (3,138), escnn 3,137 (2,331), dalle2-pytorch 3,877 (3,225), gpytorch 3,935 (3,622), e3nn 3,954 (3,573),
-        x-transformers 4,185 (3,451), alphafold3-pytorch 4,763 (4,530), compressai 5,662 (4,884), fair-esm 5,990
-        (5,845), pytorch-lightning 2,840 (306). Of 56 packages that were scanned for the first time, most came to 5,000
-        to 12,000, and these to less than 3,000: opacus 2,474, mosaicml 2,124, tensordict 2,065, sentence-transformers
-        1,476, and torchao, which did not end within 120 seconds. By the code of that morning, and not measured since:
-        ultralytics 1,159.
+        did not change is not looked at again (`--no-cache` looks anyway).
+
+        How fast a cold scan is depends on how much calls what: packages in which everything calls everything are the
+        slowest. A function is run again when something that it read has grown; of its statements only those that
+        would do something else. By processor time of one core of a Zen 5 (19 November 2026, as `scanned` in
+        `tests/packages/judge.py` measures, the other core in use), lines a second, in brackets by the code of that
+        morning (imagen-pytorch and torchdyn in the same run, the others in one that also compiled Strop's own files,
+        0.15 s): imagen-pytorch 3,122 (2,574), torchdyn 3,214 (3,138), escnn 3,137 (2,331), dalle2-pytorch 3,877
+        (3,225), gpytorch 3,935 (3,622), e3nn 3,954 (3,573), x-transformers 4,185 (3,451), alphafold3-pytorch 4,763
+        (4,530), compressai 5,662 (4,884), fair-esm 5,990 (5,845), pytorch-lightning 2,840 (306). Of 56 packages that
+        were scanned for the first time, most came to 5,000 to 12,000, and these to less than 3,000: opacus 2,474,
+        mosaicml 2,124, tensordict 2,065, sentence-transformers 2,533 (1,476 an hour before), and torchao, which did not
+        end within 120 seconds. By the code of that morning, and not measured since: ultralytics 1,159.
         """,
         "## Verification",
         """

@@ -61,6 +61,27 @@ convert(model)
 """
 
 
+HOLD_EACH_OTHER = """
+from torch import nn
+
+class Stack(nn.Sequential):
+    def __init__(self, *layers):
+        super().__init__(*layers)
+
+a = b = c = d = Stack(nn.ReLU())
+for _ in range(3):
+    a = Stack(a, b, c, d)
+    b = Stack(a, b, c, d)
+    c = Stack(a, b, c, d)
+    d = Stack(a, b, c, d)
+
+def run(x):
+    return a(x)
+
+run(1)
+"""
+
+
 def _told(scan: Scan) -> object:
     return scan.functions, scan.findings
 
@@ -85,8 +106,9 @@ def test_a_statement_is_run_again_when_something_that_it_read_has_grown(tmp_path
     }
 
 
-def test_modules_that_are_their_own_forward_are_followed_to_the_end(tmp_path: Path) -> None:
-    program = _run(tmp_path, FORWARDS_TO_ITSELF)
+@pytest.mark.parametrize("code", [FORWARDS_TO_ITSELF, HOLD_EACH_OTHER], ids=["forward", "layers"])
+def test_modules_that_lead_to_themselves_are_followed_to_the_end(code: str, tmp_path: Path) -> None:
+    program = _run(tmp_path, code)
     assert not [id for id in program.functions if program.gave_up(id)]
 
 

@@ -192,7 +192,13 @@ class Calls(LibraryCalls):
                 return self.call_unknown(unknown(f"`{obj.class_name()}` is called").atoms[0], args, at)  # type: ignore[arg-type]
             if found is None:
                 return NOTHING
-            return self.call(self._bind(found[1], obj, obj.cls, at), args, at)
+            if isinstance(found[0], Class) or not self.done:
+                return self.call(self._bind(found[1], obj, obj.cls, at), args, at)
+            done, key = self.done[-1], (obj, *args.positional, *args.kwargs.items(), args.star, args.star_kwargs)
+            if key not in done:  # a subclass of `nn.Sequential` may hold itself, too
+                done[key] = NOTHING
+                done[key] = self.call(self._bind(found[1], obj, obj.cls, at), args, at)
+            return done[key]
         if not self.done or args.kwargs or args.star.atoms or args.star_kwargs.atoms:
             return self.call_library(f"{obj.cls}.__call__", args, at, obj)
         # an `nn.Sequential` may hold itself, and many layers of one kind: each does the same to the same arguments
