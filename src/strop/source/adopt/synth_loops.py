@@ -154,7 +154,8 @@ def _sum(value: ast.expr, target: ast.expr) -> _Update | None:
 def _factors(product: ast.BinOp) -> tuple[ast.expr, ast.expr]:
     """The tensor and the number: a number is a constant, a difference, or what has no attribute `data`."""
     left, right = product.left, product.right
-    number_first = isinstance(left, (ast.Constant, ast.BinOp)) or getattr(right, "attr", "") == "data"
+    is_data = [getattr(one, "attr", "") == "data" for one in (left, right)]
+    number_first = isinstance(left, (ast.Constant, ast.BinOp)) or is_data == [False, True]
     return (right, left) if number_first else (left, right)
 
 
