@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 _functorch = torch._C._functorch
 _PLAIN = {Tensor}
+#: of a description: what the short way does not do; a version of PyTorch that lacks one may mean another thing
+_OTHER = (
+    "num_outputs_aliased", "num_intermediate_bases", "num_symints_saved_for_bw", "num_tensors_saved_with_no_vc_check",
+    "num_opaque_objects_saved_for_bw", "num_mutated_graph_handled_indices", "num_graphsafe_rng_states",
+    "num_backward_tokens", "tokens", "dynamic_outputs", "is_rng_op_functionalized",
+    "indices_of_inputs_that_requires_grad_with_mutations_in_bw",
+)  # fmt: skip
 _unsafe_view = torch.ops.aten._unsafe_view.default
 
 
@@ -53,14 +60,9 @@ def is_plain(step: TrainingGraphs, inputs: int) -> bool:
     if described is None or step.halves is None or step.autocast or any(half.symbolic for half in step.halves):
         return False
     forward, backward = step.halves
-    other = (
-        described.num_outputs_aliased, described.num_intermediate_bases, described.num_symints_saved_for_bw,
-        described.num_tensors_saved_with_no_vc_check, described.num_opaque_objects_saved_for_bw,
-        described.num_mutated_graph_handled_indices, described.num_graphsafe_rng_states, described.num_backward_tokens,
-        described.tokens, described.dynamic_outputs, described.is_rng_op_functionalized,
-        described.indices_of_inputs_that_requires_grad_with_mutations_in_bw,
-    )  # fmt: skip
-    if any(other) or described.grad_enabled_mutation is not None:
+    if not all(hasattr(described, name) for name in _OTHER) or any(getattr(described, name) for name in _OTHER):
+        return False
+    if described.grad_enabled_mutation is not None:
         return False
     seen = described.subclass_inp_meta, described.subclass_fw_graph_out_meta, described.subclass_tangent_meta
     if any(isinstance(one, SubclassCreationMeta) for group in seen for one in group):
