@@ -84,10 +84,10 @@ def _find(program: Lowered, name: str) -> tuple[Buffer | None, Verdict]:
             return None, no(f"`{name}` goes through {step.target}, a library call, which wants it row-major", step.name)
     if not found.size:
         return None, no(f"`{name}` has no elements")
-    for step in program.nests if found.space not in ("arena", "packed") else ():
-        if isinstance(step, Nest) and step.note == BORDER_COPY and found in (*step.reads, *step.writes):
-            (own,) = {*step.reads, *step.writes} - {found}
-            return None, no(f"`{name}` is copied already, to `{own.name}`", step.name)
+    for copy in program.nests if found.space not in ("arena", "packed") else ():
+        if isinstance(copy, Nest) and copy.note == BORDER_COPY and found in (*copy.reads, *copy.writes):
+            (own,) = {*copy.reads, *copy.writes} - {found}
+            return None, no(f"`{name}` is copied already, to `{own.name}`", copy.name)
     return found, yes()
 
 
