@@ -279,3 +279,8 @@ def test_recurrent_networks_reach_the_backend_if_dynamo_may_trace_them(allowed: 
         fast = torch.compile(model, backend=Backend(Options(), Journal(), built))
         torch.testing.assert_close(fast(x), model(x))
     assert _operators(built) == (["full", "full", "lstm", "select", "linear", "sigmoid"] if allowed else [])
+
+
+def test_a_backend_may_be_copied_with_the_arguments_of_compile():
+    backend = Backend(Options(), Journal())
+    assert copy.deepcopy({"backend": backend})["backend"] is backend

@@ -86,6 +86,10 @@ class Backend:
         self.build_step: StepBuild = step or (build_step if build is None else _without_memory(build))
         self.joint: JointGraph | None = None  # of the training step that was compiled last
 
+    def __deepcopy__(self, memo: object) -> Backend:
+        """Itself: it holds nothing of a model, and Lightning copies whatever `torch.compile` is given."""
+        return self
+
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         registry.load(self.journal)
         pieces: list[DynamoPiece] = []
