@@ -29,8 +29,6 @@ _PAGE = mmap.PAGESIZE
 _MADV_DONTNEED: int | None = getattr(mmap, "MADV_DONTNEED", None)
 #: references to a storage that a block alone holds: that one, and the argument of the function that counts
 _ALONE = 2
-#: the same where a name stands for it, too
-_LISTED = 3
 
 
 class ForwardCall:
@@ -70,20 +68,17 @@ class StepBlock:
     @property
     def is_free(self) -> bool:
         """Whether nobody holds a tensor in it."""
+        return not any(map(self._is_held, self._storages))
+
+    def _is_held(self, place: tuple[int, int]) -> bool:
+        # no name stands for the storage: whether one counts depends on the version of Python
         assert use_count is not None
-        for storage in self._storages.values():
-            if getrefcount(storage) > _LISTED or use_count(storage._cdata) > 1:
-                return False
-        return True
+        storages = self._storages
+        return getrefcount(storages[place]) > _ALONE or use_count(storages[place]._cdata) > 1
 
     def _held(self) -> list[tuple[int, int]]:
         """The places of tensors that somebody holds."""
-        found: list[tuple[int, int]] = []
-        assert use_count is not None
-        for place in self._storages:
-            if getrefcount(self._storages[place]) > _ALONE or use_count(self._storages[place]._cdata) > 1:
-                found.append(place)
-        return found
+        return list(filter(self._is_held, self._storages))
 
     def holders(self, at: int, size: int) -> int:
         """How many tensors lie at a place."""
